@@ -1,0 +1,26 @@
+/*
+ * sig.h - signals as a file descriptor.
+ *
+ * The only place that installs handlers.  A handler notes the number and
+ * writes one byte to a pipe; the loop reads sig_fd() and asks sig_next()
+ * until it gives 0.  A signal that arrives while it is being handled is
+ * never lost, two of the same kind may be one.
+ */
+#ifndef SIG_H
+#define SIG_H
+
+/* Makes the pipe and ignores SIGPIPE.  Once per process, before threads;
+ * fatal on failure. */
+void sig_init(void);
+/* The signal is caught from now on. */
+void sig_catch(int signo);
+void sig_ignore(int signo);
+/* Back to the defaults, an empty mask, for a child about to exec.  Only
+ * async-signal-safe calls. */
+void sig_reset(void);
+/* Readable when sig_next() has something; borrowed, never close it. */
+int sig_fd(void);
+/* A caught signal, or 0. */
+int sig_next(void);
+
+#endif
