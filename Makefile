@@ -63,7 +63,13 @@ $(B)/%.o: %.c
 	    -c -o $@ $<
 
 $(UNIT): %: %.o $(UNIT_HELP) $(B)/libqo.a
-	$(LINK) -o $@ $^ $(call pkg_libs,check $(PKG_lib)) $(LDLIBS)
+	$(LINK) -o $@ $^ $(call pkg_libs,check $(PKG_lib) $(PKG_test)) \
+	    -lpthread $(LDLIBS)
+
+# Tests of qo-store's own modules link all of it but main.
+$(filter $(B)/tests/unit/test_store_%,$(UNIT)): \
+    $(filter-out %/main.o,$(call objs,qo-store))
+$(B)/tests/unit/test_store_%: PKG_test := sqlite3
 
 $(BENCH): %: %.o $(B)/libqo.a
 	$(LINK) -o $@ $^ $(call pkg_libs,$(PKG_lib)) $(LDLIBS)
@@ -74,7 +80,10 @@ check: all $(UNIT)
 clean:
 	rm -rf build build-*
 
-.PHONY: all check clean
+fmt:
+	clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
+
+.PHONY: all check clean fmt
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
