@@ -63,8 +63,8 @@ $(B)/%.o: %.c
 	    -c -o $@ $<
 
 $(UNIT): %: %.o $(UNIT_HELP) $(B)/libqo.a
-	$(LINK) -o $@ $^ $(call pkg_libs,check $(PKG_lib) $(PKG_test)) \
-	    -lpthread $(LDLIBS)
+	$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) \
+	    $(call pkg_libs,check $(PKG_lib) $(PKG_test)) -lpthread $(LDLIBS)
 
 # Tests of qo-store's own modules link all of it but main.
 $(filter $(B)/tests/unit/test_store_%,$(UNIT)): \
