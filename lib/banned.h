@@ -22,7 +22,11 @@
 #pragma GCC poison strtok gets                         /* strsep, io_* */
 #pragma GCC poison atoi atol atoll                     /* strtonum */
 #pragma GCC poison mktime localtime localtime_r gmtime /* timegm, gmtime_r */
-#pragma GCC poison rand srand random srandom           /* arc4random */
+#pragma GCC poison srand random srandom                /* arc4random */
 #pragma GCC poison tmpnam mktemp
+
+/* Not poisoned, a parameter in OpenSSL's headers has this name; only the
+ * call is an error. */
+#define rand(...) banned_use_arc4random
 
 #endif
