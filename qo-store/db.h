@@ -7,6 +7,9 @@
  * one transaction (group commit, WAL, synchronous=FULL), and given back on
  * the HTTP thread through op->done after they are on disk.  Conditions are
  * judged inside the transaction.  An operation that fails leaves nothing.
+ * Slow work on files (syncing, copying and verifying large bodies) is done
+ * by a third thread before the operation joins the queue, so it holds up
+ * other large bodies but never the small ones.
  *
  * Bodies up to DB_INLINE_MAX live in the database, larger ones in a file
  * under blobs/ that is complete and synced before the row that names it is
@@ -99,6 +102,7 @@ struct db_obj {
 	 * objects are one file too). */
 	char *data;
 	int file_fd;
+	uint32_t crc; /* what DB_OP_VERIFY compares the file with */
 };
 
 void db_bucket_fini(struct db_bucket *b);
@@ -134,7 +138,7 @@ enum db_read {
 };
 /* version_id NULL: the current one; DB_NO_KEY with out->marker set (and
  * version_id) when that is a marker.  A body read verifies its stored
- * checksum when it is inline; a file's is verified by db_verify_file. */
+ * checksum when it is inline; a file's is verified by DB_OP_VERIFY. */
 enum db_rc db_get(struct db *db, int64_t bucket, const char *key,
     const char *version_id, enum db_read what, struct db_obj *out);
 
@@ -194,13 +198,14 @@ enum db_op_kind {
 	DB_OP_BUCKET_DELETE,
 	DB_OP_BUCKET_SET, /* versioning, acl, cors, lifecycle: those in `set` */
 	DB_OP_PUT,
-	DB_OP_DELETE, /* one key; or many: `deletes` */
+	DB_OP_DELETE, /* the keys in `deletes`, one or many */
 	DB_OP_SET_ACL,
 	DB_OP_UPLOAD_CREATE,
 	DB_OP_PART_PUT,
 	DB_OP_UPLOAD_COMPLETE,
 	DB_OP_UPLOAD_ABORT,
-	DB_OP_LIFECYCLE /* one bounded step of one rule */
+	DB_OP_LIFECYCLE, /* one bounded step of one rule */
+	DB_OP_VERIFY     /* a body file against its checksum: DB_CORRUPT */
 };
 
 enum db_set {
@@ -243,7 +248,8 @@ struct db_lifecycle {
 };
 
 struct db_op {
-	struct db_op *queue_next; /* the db's */
+	struct db_op *queue_next;    /* the db's */
+	struct db_complete *private; /* the db's */
 	enum db_op_kind kind;
 	/* Called on the loop's thread; the op is the caller's again. */
 	void (*done)(struct db_op *op);
@@ -258,10 +264,18 @@ struct db_op {
 	enum db_versioning versioning;
 	const char *cors, *lifecycle;
 	const char *key;
-	const char *version_id;    /* SET_ACL */
-	struct db_meta meta;       /* put, upload create */
-	const char *etag;          /* put: NULL = hex MD5 of the body */
-	struct db_body *body;      /* put, part: moved to the db by submit */
+	const char *version_id; /* SET_ACL */
+	/* put, upload create; complete takes the upload's and of this only the
+	 * checksum. */
+	struct db_meta meta;
+	const char *etag;     /* put: NULL = hex MD5 of the body */
+	struct db_body *body; /* put, part: moved to the db by submit */
+	/* put, part without a body and copy_len above 0: the body is copy_len
+	 * bytes of this file (borrowed until done) from copy_off, read by the
+	 * file thread.  For copies of large objects.  verify: the file. */
+	int copy_fd;
+	int64_t copy_off, copy_len;
+	uint32_t crc;              /* verify */
 	const char *if_match;      /* NULL, "*" or etag, no quotes */
 	const char *if_none_match; /* NULL, "*" or etag, no quotes */
 	const char *upload_id;
