@@ -1,0 +1,152 @@
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "uuid.h"
+
+static const char *const good[] = {
+	"00000000-0000-4000-8000-000000000000",
+	"f47ac10b-58cc-4372-a567-0e02b2c3d479",
+	"f47ac10b-58cc-8372-bfff-ffffffffffff",
+};
+
+static const char *const bad[] = {
+	"",
+	"f47ac10b-58cc-4372-a567-0e02b2c3d47",
+	"f47ac10b-58cc-4372-a567-0e02b2c3d4799",
+	"F47ac10b-58cc-4372-a567-0e02b2c3d479",
+	"f47ac10b-58cc-1372-a567-0e02b2c3d479",
+	"f47ac10b-58cc-7372-a567-0e02b2c3d479",
+	"f47ac10b-58cc-4372-c567-0e02b2c3d479",
+	"f47ac10b-58cc-4372-0567-0e02b2c3d479",
+	"f47ac10b058cc-4372-a567-0e02b2c3d479",
+	"f47ac10b-58cc-4372-a567-0e02b2c3d47g",
+	"{f47ac10b-58cc-4372-a567-0e02b2c3d4}",
+	"../../../../../../../../../../../../",
+};
+
+START_TEST(test_good)
+{
+	ck_assert_msg(
+	    qo_uuid_valid(good[_i], strlen(good[_i])), "%s", good[_i]);
+}
+END_TEST
+
+START_TEST(test_bad)
+{
+	ck_assert_msg(!qo_uuid_valid(bad[_i], strlen(bad[_i])), "%s", bad[_i]);
+}
+END_TEST
+
+static int
+compare(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+START_TEST(test_v4_valid_and_distinct)
+{
+	static char ids[10000][QO_UUID_SIZE];
+	size_t i;
+
+	for (i = 0; i < 10000; i++) {
+		qo_uuid_v4(ids[i]);
+		ck_assert(qo_uuid_valid(ids[i], strlen(ids[i])));
+		ck_assert_int_eq(ids[i][14], '4');
+	}
+	qsort(ids, 10000, sizeof(ids[0]), compare);
+	for (i = 1; i < 10000; i++)
+		ck_assert_str_ne(ids[i - 1], ids[i]);
+}
+END_TEST
+
+/* Two children of one parent must not draw the same ids. */
+START_TEST(test_fork_safe)
+{
+	char ids[2][QO_UUID_SIZE], own[QO_UUID_SIZE];
+	int fds[2], i, status;
+	pid_t pid;
+
+	qo_uuid_v4(own);
+	for (i = 0; i < 2; i++) {
+		ck_assert_int_eq(pipe(fds), 0);
+		pid = fork();
+		ck_assert_int_ne(pid, -1);
+		if (pid == 0) {
+			qo_uuid_v4(own);
+			_exit(write(fds[1], own, sizeof(own)) ==
+				    (ssize_t)sizeof(own)
+				? 0
+				: 1);
+		}
+		ck_assert_int_eq(
+		    read(fds[0], ids[i], QO_UUID_SIZE), QO_UUID_SIZE);
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		ck_assert_int_eq(status, 0);
+		close(fds[0]);
+		close(fds[1]);
+	}
+	ck_assert_str_ne(ids[0], ids[1]);
+	qo_uuid_v4(own);
+	ck_assert_str_ne(ids[0], own);
+}
+END_TEST
+
+START_TEST(test_print)
+{
+	unsigned char b[16];
+	char out[QO_UUID_SIZE];
+	size_t i;
+
+	for (i = 0; i < 16; i++)
+		b[i] = (unsigned char)(i * 0x11);
+	qo_uuid_print(b, 4, out);
+	ck_assert_str_eq(out, "00112233-4455-4677-8899-aabbccddeeff");
+	memset(b, 0xff, sizeof(b));
+	qo_uuid_print(b, 8, out);
+	ck_assert_str_eq(out, "ffffffff-ffff-8fff-bfff-ffffffffffff");
+}
+END_TEST
+
+START_TEST(test_nonce_and_shard)
+{
+	char a[QO_NONCE_SIZE], b[QO_NONCE_SIZE], shard[QO_SHARD_SIZE];
+
+	qo_nonce(a);
+	qo_nonce(b);
+	ck_assert_uint_eq(strlen(a), 8);
+	ck_assert_uint_eq(strspn(a, "0123456789abcdef"), 8);
+	ck_assert_str_ne(a, b); /* one in four thousand million */
+	qo_uuid_shard(good[1], 1, shard);
+	ck_assert_str_eq(shard, "f");
+	qo_uuid_shard(good[1], 2, shard);
+	ck_assert_str_eq(shard, "f4");
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *s = suite_create("uuid");
+	TCase *tc = tcase_create("uuid");
+	SRunner *sr;
+	int failed;
+
+	tcase_set_timeout(tc, 30);
+	tcase_add_loop_test(
+	    tc, test_good, 0, (int)(sizeof(good) / sizeof(good[0])));
+	tcase_add_loop_test(
+	    tc, test_bad, 0, (int)(sizeof(bad) / sizeof(bad[0])));
+	tcase_add_test(tc, test_v4_valid_and_distinct);
+	tcase_add_test(tc, test_fork_safe);
+	tcase_add_test(tc, test_print);
+	tcase_add_test(tc, test_nonce_and_shard);
+	suite_add_tcase(s, tc);
+	sr = srunner_create(s);
+	srunner_run_all(sr, CK_ENV);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
