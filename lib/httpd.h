@@ -12,6 +12,7 @@
  * after either the application must not touch it.  Requests of one
  * connection are handled strictly one after the other: the next head is
  * parsed when the answer has been handed over.  All on one thread.
+ * SIGPIPE must be ignored (sig_init).
  */
 #ifndef HTTPD_H
 #define HTTPD_H
@@ -33,7 +34,9 @@ struct httpd_header {
 
 struct httpd_req {
 	const char *method;
-	const char *path;  /* as sent, still percent-encoded, begins with / */
+	/* As sent, still percent-encoded; begins with /, or is "*" with
+	 * OPTIONS.  Of "http://host/path" (host as in Host) only the path. */
+	const char *path;
 	const char *query; /* behind the ?, as sent; "" when there is none */
 	struct httpd_header *headers; /* in the order sent */
 	size_t nheaders;
@@ -58,8 +61,12 @@ struct httpd_ops {
 	/* The client is gone (or too slow, or sent garbage) before an answer
 	 * was given; the last call for r. */
 	void (*gone)(struct httpd_req *r, void *arg);
-	/* The body (and headers, through *type) of an answer that the httpd
-	 * itself gives: 400, 408, 413, 414, 417, 431, 501, 503, 505. */
+	/*
+	 * The body of an answer that the httpd itself gives: 400, 408, 413,
+	 * 414, 417, 431, 501, 503, 505.  *type is its Content-Type (a
+	 * literal), headers takes whole lines with their CR LF.  May be NULL:
+	 * the answer is then one line of plain text.
+	 */
 	void (*error)(int status, const char *reason, struct buf *body,
 	    const char **type, struct buf *headers, void *arg);
 };
@@ -67,7 +74,8 @@ struct httpd_ops {
 struct httpd_conf {
 	size_t head_max;      /* request line and headers: 431 beyond */
 	size_t uri_max;       /* 414 beyond */
-	size_t connections;   /* 503 and close beyond */
+	size_t connections;   /* beyond, the longest idle one is closed for a
+	                       * new one; 503 and close when none is */
 	int64_t head_ms;      /* to send a whole head */
 	int64_t idle_ms;      /* between two requests */
 	int64_t body_ms;      /* to send body_ms_bytes of a body */
@@ -106,6 +114,13 @@ size_t httpd_header_count(const struct httpd_req *r, const char *name);
 /* In head: read the body, at most max bytes (413 beyond); sends "100
  * Continue" when it is awaited. */
 void httpd_body_take(struct httpd_req *r, int64_t max);
+
+/*
+ * The answer may take long (a long poll): from now on a client that closes
+ * its side is gone.  Without this it is taken for half-closed, which TCP can
+ * not tell apart, and still gets its answer.
+ */
+void httpd_hold(struct httpd_req *r);
 
 /* Adds a header to the answer.  Value must hold no CR, LF or NUL: such a
  * header is a bug (the caller escapes what a client chose). */
