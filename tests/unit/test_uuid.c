@@ -126,6 +126,51 @@ START_TEST(test_nonce_and_shard)
 }
 END_TEST
 
+/* Computed with another implementation of SHA-256. */
+static const struct {
+	const char *prefix;
+	enum qo_derive kind;
+	const char *text;
+	const char *id;
+} derived[] = {
+	{ "", QO_DERIVE_KEY, "order-1",
+	    "e31bf586-0202-8853-b12e-69bf93dd0f8e" },
+	{ "", QO_DERIVE_STEP, "order-1",
+	    "2791ad94-cbab-83c0-8704-386401c15439" },
+	{ "", QO_DERIVE_RUN, "order-1",
+	    "b856e28a-38d5-8e00-be17-901de29588dc" },
+	{ "", QO_DERIVE_SCHED, "order-1",
+	    "74b297a1-93a8-81eb-8ee4-cf4f6e63f439" },
+	{ "team/", QO_DERIVE_KEY, "order-1",
+	    "812af503-5442-82bb-9e61-09e10b9c1d6f" },
+	{ "", QO_DERIVE_KEY, "", "efd76d4f-97eb-8264-9edb-10e65d6e0ebd" },
+};
+
+START_TEST(test_derive)
+{
+	char out[QO_UUID_SIZE];
+
+	qo_uuid_derive(derived[_i].prefix, derived[_i].kind, derived[_i].text,
+	    strlen(derived[_i].text), out);
+	ck_assert_str_eq(out, derived[_i].id);
+	ck_assert(qo_uuid_valid(out, strlen(out)));
+}
+END_TEST
+
+/* A NUL inside the text can not make it another triple's. */
+START_TEST(test_derive_unambiguous)
+{
+	char a[QO_UUID_SIZE], b[QO_UUID_SIZE];
+
+	qo_uuid_derive("", QO_DERIVE_KEY, "a\0b", 3, a);
+	qo_uuid_derive("", QO_DERIVE_KEY, "a", 1, b);
+	ck_assert_str_ne(a, b);
+	qo_uuid_derive("key", QO_DERIVE_KEY, "x", 1, a);
+	qo_uuid_derive("", QO_DERIVE_KEY, "key\0x", 5, b);
+	ck_assert_str_ne(a, b);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -143,6 +188,9 @@ main(void)
 	tcase_add_test(tc, test_fork_safe);
 	tcase_add_test(tc, test_print);
 	tcase_add_test(tc, test_nonce_and_shard);
+	tcase_add_loop_test(
+	    tc, test_derive, 0, (int)(sizeof(derived) / sizeof(derived[0])));
+	tcase_add_test(tc, test_derive_unambiguous);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);
