@@ -200,7 +200,7 @@ emit_event(enum log_level level, const char *msg, va_list *pairs)
 	line_emit(&l, level);
 }
 
-static void
+static void __attribute__((format(printf, 3, 0)))
 emit(enum log_level level, int errnum, const char *fmt, va_list ap)
 {
 	char msg[VALUE_MAX_LEN];

@@ -43,7 +43,7 @@ struct xml {
 	char msg[256];
 };
 
-static int
+static int __attribute__((format(printf, 3, 0)))
 xml_vfail(struct xml *x, enum xml_fail fail, const char *fmt, va_list ap)
 {
 	unsigned long line, col;
