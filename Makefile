@@ -4,12 +4,27 @@
 VERSION	:= 0.1.0
 PREFIX	?= /usr/local
 SYSCONFDIR ?= $(PREFIX)/etc
+BINDIR	?= $(PREFIX)/bin
+SBINDIR	?= $(PREFIX)/sbin
+LIBEXECDIR ?= $(PREFIX)/libexec/qo
+LIBDIR	?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+MANDIR	?= $(PREFIX)/share/man
 CFLAGS	?= -O2 -g
 AR	?= ar
+JOBS	?= $(shell nproc)
+FUZZ_SECONDS ?= 10
+# Installs what is missing; `make check DEPS=:` takes the machine as it is.
+DEPS	?= tools/deps.sh
 
-# A build with sanitizers, with fuzzers or for a coverage run has its own
-# directory: objects of two kinds never meet.
-ifdef SAN
+# A build with sanitizers or with fuzzers has its own directory: objects of
+# two kinds never meet.
+ifdef FUZZ
+B	:= build-fuzz
+CC	:= clang
+SANFLAGS := -fsanitize=fuzzer-no-link,address,undefined \
+	   -fno-sanitize-recover=all -fno-omit-frame-pointer
+else ifdef SAN
 B	:= build-san
 SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all \
 	   -fno-omit-frame-pointer
@@ -21,9 +36,10 @@ endif
 PROGS	:=
 WARN	:= -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	   -Wpointer-arith -Wwrite-strings -Wformat=2 -Wvla -Wundef \
-	   -Wold-style-definition $(if $(CI),-Werror)
+	   -Wold-style-definition
 OURS	:= -std=c11 -D_GNU_SOURCE -DQO_VERSION='"$(VERSION)"' -Ilib \
 	   -include lib/banned.h -MMD -MP $(WARN) $(SANFLAGS)
+WERROR	:= $(if $(CI),-Werror)
 LINK	= $(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS)
 
 # Asked of pkg-config when a recipe runs, not when the file is read: the
@@ -42,9 +58,26 @@ objs	= $(patsubst %.c,$(B)/%.o,$(wildcard $(1)/*.c))
 UNIT	:= $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 UNIT_HELP := $(patsubst %.c,$(B)/%.o,\
 	   $(filter-out tests/unit/test_%.c,$(wildcard tests/unit/*.c)))
+INTEGRATION := $(wildcard tests/integration/*.sh)
+FUZZERS	:= $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH	:= $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
+MAN	:= $(wildcard man/*.[1578])
 
-all: $(PROGS:%=$(B)/bin/%) $(B)/libqo.a
+# A second make, after something was installed, with all cores unless the
+# caller said how many.
+SUBMAKE	= $(MAKE) --no-print-directory \
+	   $(if $(findstring j,$(filter -j% --jobserver%,$(MAKEFLAGS))),,-j$(JOBS))
+
+all: $(PROGS:%=$(B)/bin/%) $(B)/libqo.a ## build everything (the default)
+
+# What was built with other flags, or another compiler, is built again.
+FLAGS	:= $(CC) $(OURS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(PKG_lib)
+ifneq ($(FLAGS),$(file <$(B)/flags))
+$(B)/flags:
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(subst ','\'',$(FLAGS))' >$@
+.PHONY: $(B)/flags
+endif
 
 $(B)/libqo.a: $(call objs,lib)
 	@rm -f $@
@@ -57,33 +90,113 @@ $(B)/bin/$(1): $(call objs,$(1)) $(B)/libqo.a
 endef
 $(foreach p,$(PROGS),$(eval $(call prog,$(p))))
 
-$(B)/%.o: %.c
+$(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(OURS) $(call pkg_cflags,$(PKG_lib)) $(CPPFLAGS) $(CFLAGS) \
-	    -c -o $@ $<
+	$(CC) $(OURS) $(WERROR) $(call pkg_cflags,$(PKG_lib)) $(CPPFLAGS) \
+	    $(CFLAGS) -c -o $@ $<
 
 $(UNIT): %: %.o $(UNIT_HELP) $(B)/libqo.a
 	$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) \
 	    $(call pkg_libs,check $(PKG_lib) $(PKG_test)) -lpthread $(LDLIBS)
 
+$(FUZZERS): %: %.o $(B)/libqo.a
+	$(LINK) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(filter %.a,$^) \
+	    $(call pkg_libs,$(PKG_lib) $(PKG_test)) -lpthread $(LDLIBS)
+
 # Tests of qo-store's own modules link all of it but main.
-$(filter $(B)/tests/unit/test_store_%,$(UNIT)): \
-    $(filter-out %/main.o,$(call objs,qo-store))
-$(B)/tests/unit/test_store_%: PKG_test := sqlite3
+$(filter $(B)/tests/unit/test_store_% $(B)/tests/fuzz/fuzz_store_%,\
+    $(UNIT) $(FUZZERS)): $(filter-out %/main.o,$(call objs,qo-store))
+$(B)/tests/unit/test_store_% $(B)/tests/fuzz/fuzz_store_%: PKG_test := sqlite3
 
 $(BENCH): %: %.o $(B)/libqo.a
 	$(LINK) -o $@ $^ $(call pkg_libs,$(PKG_lib)) $(LDLIBS)
 
-check: all $(UNIT)
-	@set -e; for t in $(UNIT); do ./$$t; done
+deps: ## install what building and testing need
+	@$(DEPS) build check
 
-clean:
+run: ## install what is missing, build, start qo in the foreground
+	@$(DEPS) build
+	@+$(SUBMAKE) all
+	@tools/run.sh $(B)
+
+check: ## install what is missing, build, run every test
+	@$(DEPS) build check
+	@+$(SUBMAKE) test
+
+check-san: ## the same with ASan and UBSan, in build-san
+	@$(DEPS) build check
+	@+$(SUBMAKE) SAN=1 test
+
+test: all $(UNIT) ## run every test; installs nothing
+	@tests/run $(B) $(UNIT) $(INTEGRATION)
+
+lint: ## check format, sources, scripts and manual pages
+	@$(DEPS) build lint
+	@tools/lint.sh
+
+fuzz: ## fuzz each target for FUZZ_SECONDS (10)
+	@$(DEPS) build fuzz
+	@+$(SUBMAKE) FUZZ=1 fuzzers
+	@tools/fuzz.sh build-fuzz $(FUZZ_SECONDS)
+
+fuzzers: $(FUZZERS) ## build the fuzzers alone (with FUZZ=1)
+
+bench: ## build the benchmarks and run them in turn
+	@$(DEPS) build
+	@+$(SUBMAKE) benches
+	@set -e; for b in $(BENCH); do echo "== $$b"; $$b; done
+
+benches: all $(BENCH) ## build the benchmarks alone
+
+# mode:source:destination of all that is installed.  A configuration file is
+# there for the user to change: mode "conf" never overwrites one, and leaves a
+# changed one behind.
+dir_qo	:= $(BINDIR)
+dir_qod	:= $(SBINDIR)
+dir_qo-store := $(SBINDIR)
+dir_qo-worker := $(LIBEXECDIR)
+dir_qo-monitor := $(LIBEXECDIR)
+dir_qo-sweeper := $(LIBEXECDIR)
+INSTALL_LIST = \
+    $(foreach p,$(PROGS),0755:$(B)/bin/$(p):$(dir_$(p))/$(p)) \
+    $(foreach m,$(MAN),0644:$(m):$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
+    $(foreach c,$(wildcard conf/*.conf),conf:$(c):$(SYSCONFDIR)/qo/$(notdir $(c)))
+# The library is for others once it has its public face.
+ifneq ($(wildcard lib/qo.h),)
+INSTALL_LIST += 0644:$(B)/libqo.a:$(LIBDIR)/libqo.a \
+    0644:lib/qo.h:$(INCLUDEDIR)/qo/qo.h 0644:$(B)/qo.pc:$(LIBDIR)/pkgconfig/qo.pc
+install: $(B)/qo.pc
+endif
+
+$(B)/qo.pc: Makefile
+	@mkdir -p $(@D)
+	@printf '%s\n' 'Name: qo' 'Version: $(VERSION)' \
+	    'Description: durable task queue on S3 objects' \
+	    'Requires.private: $(PKG_lib)' 'Cflags: -I$(INCLUDEDIR)/qo' \
+	    'Libs: -L$(LIBDIR) -lqo' 'Libs.private: -lpthread' >$@
+
+install: all ## install under DESTDIR and PREFIX (SYSCONFDIR for conf)
+	@tools/install.sh put "$(DESTDIR)" $(INSTALL_LIST)
+
+uninstall: ## remove what install put there
+	@tools/install.sh remove "$(DESTDIR)" $(INSTALL_LIST)
+
+dist: ## make a source archive in build/
+	@mkdir -p build
+	git archive --prefix=qo-$(VERSION)/ -o build/qo-$(VERSION).tar.gz HEAD
+
+fmt: ## format the C sources
+	@tools/format.sh
+
+clean: ## remove all that was built
 	rm -rf build build-*
 
-fmt:
-	clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1	\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	    expand -t 12
 
-.PHONY: all check clean fmt
+.PHONY: all deps run check check-san test lint fuzz fuzzers bench benches \
+    install uninstall dist fmt clean help
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
