@@ -7,7 +7,8 @@
 # nothing is missing.  Installs on Debian and Ubuntu, as root or through sudo;
 # elsewhere, or without the rights, it names what is missing and exits 1.
 # What a distribution does not have and only some tests use is left out, with
-# a line that says so: those tests skip themselves.
+# a line that says so: those tests skip themselves.  OS_RELEASE names another
+# file than /etc/os-release.
 set -eu
 
 say() {
@@ -235,9 +236,10 @@ install_missing() {
 look "$@"
 [ -n "$missing$wanted" ] || exit 0
 
+OS_RELEASE=${OS_RELEASE:-/etc/os-release}
 ID=unknown ID_LIKE='' VERSION_CODENAME=''
 # shellcheck source=/dev/null
-[ ! -r /etc/os-release ] || . /etc/os-release
+[ ! -r "$OS_RELEASE" ] || . "$OS_RELEASE"
 if ! contains debian "$ID $ID_LIKE" || ! has_cmd apt-get; then
 	[ -z "$wanted" ] || say "not here, tests that use them skip:$wanted"
 	[ -n "$missing" ] || exit 0
