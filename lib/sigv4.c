@@ -1,6 +1,5 @@
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "encode.h"
 #include "sigv4.h"
@@ -50,77 +49,6 @@ qo_sigv4_free(struct qo_sigv4_signer *s)
 	buf_fini_secret(&s->query);
 	explicit_bzero(s, sizeof(*s));
 	free(s);
-}
-
-static char *
-put_digits(char *p, int v, int n)
-{
-	int i;
-
-	for (i = n - 1; i >= 0; i--, v /= 10)
-		p[i] = (char)('0' + v % 10);
-	return p + n;
-}
-
-int
-qo_sigv4_time(struct qo_wall t, char out[static QO_SIGV4_TIME_SIZE])
-{
-	struct tm tm;
-	time_t sec;
-	char *p = out;
-
-	sec = t.us / QO_US_PER_SEC - (t.us % QO_US_PER_SEC < 0);
-	if (gmtime_r(&sec, &tm) == NULL || tm.tm_year < -1900 ||
-	    tm.tm_year > 9999 - 1900)
-		return -1;
-	p = put_digits(p, tm.tm_year + 1900, 4);
-	p = put_digits(p, tm.tm_mon + 1, 2);
-	p = put_digits(p, tm.tm_mday, 2);
-	*p++ = 'T';
-	p = put_digits(p, tm.tm_hour, 2);
-	p = put_digits(p, tm.tm_min, 2);
-	p = put_digits(p, tm.tm_sec, 2);
-	*p++ = 'Z';
-	*p = '\0';
-	return 0;
-}
-
-static int
-get_digits(const char *p, int n)
-{
-	int v = 0;
-
-	for (; n > 0; n--, p++) {
-		if (*p < '0' || *p > '9')
-			return -1;
-		v = v * 10 + (*p - '0');
-	}
-	return v;
-}
-
-int
-qo_sigv4_time_parse(const char *s, struct qo_wall *out)
-{
-	char again[QO_SIGV4_TIME_SIZE];
-	struct tm tm;
-	time_t t;
-
-	if (strlen(s) != QO_SIGV4_TIME_SIZE - 1 || s[8] != 'T' || s[15] != 'Z')
-		return -1;
-	memset(&tm, 0, sizeof(tm));
-	tm.tm_year = get_digits(s, 4) - 1900;
-	tm.tm_mon = get_digits(s + 4, 2) - 1;
-	tm.tm_mday = get_digits(s + 6, 2);
-	tm.tm_hour = get_digits(s + 9, 2);
-	tm.tm_min = get_digits(s + 11, 2);
-	tm.tm_sec = get_digits(s + 13, 2);
-	t = timegm(&tm);
-	out->us = (int64_t)t * QO_US_PER_SEC;
-	/* timegm mends what is out of range; a date that was mended (or held
-	 * something else than digits) does not come out as it went in. */
-	if (qo_sigv4_time(*out, again) == -1 || strcmp(again, s) != 0)
-		return -1;
-	return 0;
 }
 
 /* day/region/service/aws4_request */
@@ -214,12 +142,12 @@ sign(struct qo_sigv4_signer *s, const struct qo_sigv4_req *req,
     const char *secret, char *sig)
 {
 	const struct key_slot *k;
-	char time[QO_SIGV4_TIME_SIZE], hex[HEX_SIZE(SHA256_LEN)];
+	char time[QO_AMZDATE_SIZE], hex[HEX_SIZE(SHA256_LEN)];
 
 	buf_reset(&s->canon);
 	buf_reset(&s->string);
-	if (qo_sigv4_time(req->time, time) == -1 ||
-	    (k = key_get(s, secret, time, req)) == NULL ||
+	qo_amzdate_print(req->time, time);
+	if ((k = key_get(s, secret, time, req)) == NULL ||
 	    qo_sigv4_canonical(&s->canon, req, &s->at) == -1)
 		return NULL;
 	sha256_hex(s->canon.data, s->canon.len, hex);
@@ -289,11 +217,11 @@ static int
 presign_query(struct qo_sigv4_signer *s, const struct qo_sigv4_req *req,
     const struct qo_sigv4_cred *cred, int64_t expires)
 {
-	char time[QO_SIGV4_TIME_SIZE], scope[QO_SIGV4_SCOPE_SIZE];
+	char time[QO_AMZDATE_SIZE], scope[QO_SIGV4_SCOPE_SIZE];
 	struct buf *q = &s->query;
 
-	if (qo_sigv4_time(req->time, time) == -1 ||
-	    put_scope(scope, time, req) == -1)
+	qo_amzdate_print(req->time, time);
+	if (put_scope(scope, time, req) == -1)
 		return -1;
 	/* The list of header names is not known before they are sorted. */
 	buf_reset(&s->canon);
@@ -346,8 +274,8 @@ qo_sigv4_chain_init(struct qo_sigv4_chain *c, struct qo_sigv4_signer *s,
 {
 	const struct key_slot *k;
 
-	if (qo_sigv4_time(req->time, c->time) == -1 ||
-	    (k = key_get(s, secret, c->time, req)) == NULL ||
+	qo_amzdate_print(req->time, c->time);
+	if ((k = key_get(s, secret, c->time, req)) == NULL ||
 	    strlcpy(c->last, seed, sizeof(c->last)) >= sizeof(c->last))
 		return -1;
 	c->key = k->key;

@@ -8,7 +8,7 @@
  * environment.
  *
  * The caller sends what it signs: the headers given must hold host,
- * x-amz-date (qo_sigv4_time of the same time), x-amz-content-sha256 for S3,
+ * x-amz-date (qo_amzdate_print of the same time), x-amz-content-sha256 for S3,
  * and x-amz-security-token when there is a session token.
  */
 #ifndef QO_SIGV4_H
@@ -19,11 +19,11 @@
 #include "buf.h"
 #include "clock.h"
 #include "hash.h"
+#include "rfc3339.h"
 #include "sigv4_canon.h"
 
 #define QO_SIGV4_ALGORITHM "AWS4-HMAC-SHA256"
 /* Sizes with their NUL. */
-#define QO_SIGV4_TIME_SIZE   17 /* 20130524T000000Z */
 #define QO_SIGV4_SIG_SIZE    65 /* hex */
 #define QO_SIGV4_SECRET_SIZE 129
 #define QO_SIGV4_SCOPE_SIZE  128 /* 20130524/us-east-1/s3/aws4_request */
@@ -40,11 +40,6 @@ struct qo_sigv4_signer; /* opaque */
 
 struct qo_sigv4_signer *qo_sigv4_new(void);
 void qo_sigv4_free(struct qo_sigv4_signer *s); /* wipes; NULL is fine */
-
-/* The form of x-amz-date; -1 outside of the years 0 to 9999. */
-int qo_sigv4_time(struct qo_wall t, char out[static QO_SIGV4_TIME_SIZE]);
-/* Strictly that form; -1 for anything else (a 30th of February, too). */
-int qo_sigv4_time_parse(const char *s, struct qo_wall *out);
 
 /*
  * The signature of a request in its headers, and of a server's view of one.
@@ -80,7 +75,7 @@ int qo_sigv4_presign(struct qo_sigv4_signer *s, const struct qo_sigv4_req *req,
  */
 struct qo_sigv4_chain {
 	struct hmac_key key;
-	char time[QO_SIGV4_TIME_SIZE];
+	char time[QO_AMZDATE_SIZE];
 	char scope[QO_SIGV4_SCOPE_SIZE];
 	char last[QO_SIGV4_SIG_SIZE];
 };
