@@ -103,13 +103,18 @@ $(FUZZERS): %: %.o $(B)/libqo.a
 	$(LINK) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(filter %.a,$^) \
 	    $(call pkg_libs,$(PKG_lib) $(PKG_test)) -lpthread $(LDLIBS)
 
-# Tests of qo-store's own modules link all of it but main.
-$(filter $(B)/tests/unit/test_store_% $(B)/tests/fuzz/fuzz_store_%,\
-    $(UNIT) $(FUZZERS)): $(filter-out %/main.o,$(call objs,qo-store))
-$(B)/tests/unit/test_store_% $(B)/tests/fuzz/fuzz_store_%: PKG_test := sqlite3
-
 $(BENCH): %: %.o $(B)/libqo.a
-	$(LINK) -o $@ $^ $(call pkg_libs,$(PKG_lib)) $(LDLIBS)
+	$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) \
+	    $(call pkg_libs,$(PKG_lib) $(PKG_test)) -lpthread $(LDLIBS)
+
+# What tests qo-store's own modules links all of it but main.
+OF_STORE := $(filter $(B)/tests/unit/test_store_% \
+	   $(B)/tests/fuzz/fuzz_store_% $(B)/bench/store_%,\
+	   $(UNIT) $(FUZZERS) $(BENCH))
+ifneq ($(OF_STORE),)
+$(OF_STORE): $(filter-out %/main.o,$(call objs,qo-store))
+$(OF_STORE): PKG_test := sqlite3
+endif
 
 deps: ## install what building and testing need
 	@$(DEPS) build check
