@@ -26,7 +26,7 @@ region_valid(const char *s)
 	n = strspn(s,
 	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	    "0123456789-._");
-	return s[n] == '\0' && n < 64;
+	return n < 64 && s[n] == '\0';
 }
 
 /*
