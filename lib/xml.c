@@ -52,7 +52,9 @@ xml_vfail(struct xml *x, enum xml_fail fail, const char *fmt, va_list ap)
 	if (x->fail != XML_FAIL_NONE)
 		return -1;
 	x->fail = fail;
-	if (x->running) {
+	/* Text comes from expat in pieces: where it hits a limit would depend
+	 * on how the document was fed. */
+	if (x->running && fail != XML_FAIL_LIMIT) {
 		line = (unsigned long)XML_GetCurrentLineNumber(x->expat);
 		col = (unsigned long)XML_GetCurrentColumnNumber(x->expat) + 1;
 		n = snprintf(x->msg, sizeof(x->msg), "line %lu column %lu: ",
@@ -192,8 +194,8 @@ on_text(void *arg, const XML_Char *s, int len)
 	if (x->fail != XML_FAIL_NONE)
 		return;
 	if (buf_add(&x->text, s, (size_t)len) == -1)
-		xml_stop(x, XML_FAIL_LIMIT, "text longer than %zu bytes",
-		    x->text.max);
+		xml_stop(x, XML_FAIL_LIMIT, "%s: text longer than %zu bytes",
+		    x->path.data, x->text.max);
 }
 
 static void XMLCALL

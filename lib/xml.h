@@ -65,8 +65,9 @@ xml_new(size_t doc_max, size_t text_max, const struct xml_ops *ops, void *arg);
 void xml_free(struct xml *x);  /* NULL is fine */
 void xml_reset(struct xml *x); /* for the next document, memory kept */
 
-/* 0, or -1 with *err (may be NULL; line and column stand in the message).  A
- * failure is final: later calls give the same until xml_reset. */
+/* 0, or -1 with *err (may be NULL; line and column stand in the message, but
+ * for limits).  A failure is final: later calls give the same until
+ * xml_reset. */
 int xml_feed(struct xml *x, const void *p, size_t len, struct qo_err *err);
 /* The document is complete: the one call that says it was good. */
 int xml_end(struct xml *x, struct qo_err *err);

@@ -272,7 +272,9 @@ START_TEST(test_text_limit)
 	ck_assert_int_eq(whole(b.data, &err), XML_FAIL_NONE);
 	fill(&b, "<a><b>", TEXT_MAX + 1, "</b></a>");
 	ck_assert_int_eq(whole(b.data, &err), XML_FAIL_LIMIT);
+	ck_assert_str_eq(err.msg, "a/b: text longer than 1024 bytes");
 	ck_assert_int_eq(feed(b.data, b.len, 1, &err), XML_FAIL_LIMIT);
+	ck_assert_str_eq(err.msg, "a/b: text longer than 1024 bytes");
 	fill(&b, "<a><", 2000, "/></a>");
 	ck_assert_int_eq(whole(b.data, &err), XML_FAIL_LIMIT);
 	buf_fini(&b);
