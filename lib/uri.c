@@ -88,6 +88,7 @@ uri_recode(struct buf *out, const char *s, size_t len, int flags)
 {
 	char tmp[3];
 	size_t took, plain;
+	char *end;
 	char c;
 
 	for (; len > 0; s += took, len -= took) {
@@ -104,7 +105,8 @@ uri_recode(struct buf *out, const char *s, size_t len, int flags)
 		}
 		if ((took = get(s, len, flags, &c)) == 0)
 			return -1;
-		if (buf_add(out, tmp, (size_t)(put(tmp, c, flags) - tmp)) == -1)
+		end = put(tmp, c, flags);
+		if (buf_add(out, tmp, (size_t)(end - tmp)) == -1)
 			return -1;
 	}
 	return 0;

@@ -6,8 +6,8 @@
 # Looks first, with pkg-config and the shell alone, and is done at once when
 # nothing is missing.  Installs on Debian and Ubuntu, as root or through sudo;
 # elsewhere, or without the rights, it names what is missing and exits 1.
-# What a distribution does not have and only some tests use is left out, with
-# a line that says so: those tests skip themselves.  OS_RELEASE names another
+# What a distribution does not have and only some checks use is left out, with
+# a line that says so: those checks skip themselves.  OS_RELEASE names another
 # file than /etc/os-release.
 set -eu
 
@@ -241,14 +241,14 @@ ID=unknown ID_LIKE='' VERSION_CODENAME=''
 # shellcheck source=/dev/null
 [ ! -r "$OS_RELEASE" ] || . "$OS_RELEASE"
 if ! contains debian "$ID $ID_LIKE" || ! has_cmd apt-get; then
-	[ -z "$wanted" ] || say "not here, tests that use them skip:$wanted"
+	[ -z "$wanted" ] || say "not here, what uses them is left out:$wanted"
 	[ -n "$missing" ] || exit 0
 	die "can not install on this system; missing:$names"
 fi
 
 # shellcheck disable=SC2086
 if [ -z "$missing" ] && have_lists && [ -z "$(candidates $wanted)" ]; then
-	say "not in this distribution, tests that use them skip:$wanted"
+	say "not in this distribution, what uses them is left out:$wanted"
 	exit 0
 fi
 
@@ -268,5 +268,5 @@ have_lists || apt-get -qq update
 install_missing
 look "$@"
 [ -z "$wanted" ] ||
-    say "not in this distribution, tests that use them skip:$wanted"
+    say "not in this distribution, what uses them is left out:$wanted"
 [ -z "$missing" ] || die "still missing:$names"
