@@ -90,7 +90,8 @@ void httpd_conf_defaults(struct httpd_conf *conf);
 /* ops and arg are borrowed, conf is copied. */
 struct httpd *httpd_new(struct loop *l, const struct httpd_conf *conf,
     const struct httpd_ops *ops, void *arg);
-/* Closes everything; open requests get their gone call. */
+/* Closes everything; open requests get their gone call.  Not from within a
+ * call of the ops. */
 void httpd_free(struct httpd *h);
 
 /* "127.0.0.1:9710", "[::1]:0"; -1 with *err.  *port is the one bound. */
@@ -98,7 +99,7 @@ int httpd_listen_tcp(
     struct httpd *h, const char *addr, int *port, struct qo_err *err);
 /* A stale socket file is replaced, a live one refused; mode 0660. */
 int httpd_listen_unix(struct httpd *h, const char *path, struct qo_err *err);
-/* A listening descriptor from the master; the httpd owns it from now on. */
+/* A listening descriptor from the master; on success it is the httpd's. */
 int httpd_listen_fd(struct httpd *h, int fd, struct qo_err *err);
 
 /* No new connections, idle ones are closed, busy ones after their answer;
@@ -139,7 +140,8 @@ void httpd_send(struct httpd_req *r, int status, const void *body, size_t len);
 void httpd_send_buf(struct httpd_req *r, int status, struct buf *body);
 void httpd_send_file(
     struct httpd_req *r, int status, int fd, int64_t off, int64_t len);
-/* For HEAD: the answer's Content-Length without a body at hand. */
+/* For HEAD: the answer's Content-Length without a body at hand.  (For another
+ * method a length above 0 is a bug, unless with 204 or 304.) */
 void httpd_send_head(struct httpd_req *r, int status, int64_t length);
 /* Close the connection after this answer. */
 void httpd_close_after(struct httpd_req *r);
