@@ -258,7 +258,7 @@ struct db_op {
 	/* in: strings are borrowed until done */
 	int64_t bucket_id;
 	const char *bucket_name; /* create */
-	const char *owner;       /* create */
+	const char *owner;       /* create; delete: of the marker */
 	unsigned set;
 	enum db_acl acl;
 	enum db_versioning versioning;

@@ -264,8 +264,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 export DEBIAN_FRONTEND=noninteractive
-# A broken source of somebody else need not stop us.
-have_lists || apt-get -qq update || say "apt-get update had errors"
+have_lists || apt-get -qq update
 install_missing
 look "$@"
 [ -z "$wanted" ] ||
