@@ -173,7 +173,9 @@ INSTALL_LIST += 0644:$(B)/libqo.a:$(LIBDIR)/libqo.a \
 install: $(B)/qo.pc
 endif
 
-$(B)/qo.pc: Makefile
+# Says where it is installed, so it is never up to date.
+.PHONY: $(B)/qo.pc
+$(B)/qo.pc:
 	@mkdir -p $(@D)
 	@printf '%s\n' 'Name: qo' 'Version: $(VERSION)' \
 	    'Description: durable task queue on S3 objects' \

@@ -43,8 +43,7 @@ arena_reset(struct arena *a)
 {
 	if (a->first == NULL)
 		return;
-	/* Chunks grow, so the head is the largest: what was needed once will
-	 * mostly fit into it. */
+	/* Chunks grow, so the head is mostly the largest. */
 	arena_free_from(a->first->next);
 	a->first->next = NULL;
 	a->first->used = 0;

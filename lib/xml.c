@@ -290,6 +290,7 @@ xml_fail(const struct xml *x)
 	return x->fail;
 }
 
+/* Expat gives these only when the last piece was fed. */
 static bool
 xml_ends_early(enum XML_Error code)
 {
@@ -300,14 +301,14 @@ xml_ends_early(enum XML_Error code)
 }
 
 static void
-xml_expat_failed(struct xml *x, bool last)
+xml_expat_failed(struct xml *x)
 {
 	enum XML_Error code;
 
 	code = XML_GetErrorCode(x->expat);
 	if (code == XML_ERROR_NO_MEMORY)
 		fatalx("out of memory");
-	if (last && xml_ends_early(code))
+	if (xml_ends_early(code))
 		xml_set_fail(
 		    x, XML_FAIL_TRUNCATED, "the document ends too early");
 	else
@@ -324,7 +325,7 @@ xml_run(struct xml *x, const char *p, size_t len, bool last)
 		n = len > INT_MAX ? INT_MAX : (int)len;
 		len -= (size_t)n;
 		if (XML_Parse(x->expat, p, n, last) != XML_STATUS_OK)
-			xml_expat_failed(x, last);
+			xml_expat_failed(x);
 		p += n;
 	} while (len > 0 && x->fail == XML_FAIL_NONE);
 	x->running = false;

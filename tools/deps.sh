@@ -264,7 +264,8 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 export DEBIAN_FRONTEND=noninteractive
-have_lists || apt-get -qq update
+# A broken source of somebody else need not stop us.
+have_lists || apt-get -qq update || say "apt-get update had errors"
 install_missing
 look "$@"
 [ -z "$wanted" ] ||

@@ -168,6 +168,13 @@ START_TEST(test_list_version_1)
 	    parse(QO_S3XML_DOC_LIST, LIST("<IsTruncated>true</IsTruncated>")),
 	    QO_S3XML_INVALID);
 	has_message("where to go on");
+	/* Not a guess when the last key may be one that was left out. */
+	ck_assert_int_eq(
+	    parse(QO_S3XML_DOC_LIST,
+		LIST("<EncodingType>url</EncodingType><IsTruncated>true"
+		     "</IsTruncated>" CONTENTS("a") CONTENTS("b%00"))),
+	    QO_S3XML_INVALID);
+	has_message("where to go on");
 }
 END_TEST
 
