@@ -81,6 +81,19 @@ span_merge(struct qo_stime_span *a, struct qo_stime_span b)
 	return 0;
 }
 
+static void
+correct(struct qo_stime *st, struct qo_stime_span s)
+{
+	st->span = s;
+	st->known = true;
+	st->outliers = 0;
+	/* A large correction may step back: staying ahead by minutes would be
+	 * worse than repeating them. */
+	st->floor.us = 0;
+	st->corrections++;
+	st->corrected_at = s.at;
+}
+
 static enum qo_stime_verdict
 learn_outlier(struct qo_stime *st, struct qo_stime_span s)
 {
@@ -90,14 +103,19 @@ learn_outlier(struct qo_stime *st, struct qo_stime_span s)
 	}
 	if (++st->outliers < AGREEING)
 		return QO_STIME_IGNORED;
-	st->span = st->other;
-	st->outliers = 0;
-	/* A large correction may step back: staying ahead by minutes would be
-	 * worse than repeating them. */
-	st->floor.us = 0;
-	st->corrections++;
-	st->corrected_at = s.at;
+	correct(st, st->other);
 	return QO_STIME_CORRECTED;
+}
+
+static struct qo_stime_span
+span_of(struct qo_mono m0, struct qo_mono m1, struct qo_wall date)
+{
+	struct qo_stime_span s;
+
+	s.at = m1;
+	s.lo_us = date.us;
+	s.hi_us = date.us + QO_US_PER_SEC + qo_mono_diff_us(m0, m1);
+	return s;
 }
 
 enum qo_stime_verdict
@@ -108,9 +126,7 @@ qo_stime_learn(struct qo_stime *st, struct qo_mono m0, struct qo_mono m1,
 
 	if (m1.us < m0.us)
 		return QO_STIME_IGNORED;
-	s.at = m1;
-	s.lo_us = date.us;
-	s.hi_us = date.us + QO_US_PER_SEC + qo_mono_diff_us(m0, m1);
+	s = span_of(m0, m1, date);
 	if (!st->known) {
 		st->span = s;
 		st->known = true;
@@ -120,6 +136,14 @@ qo_stime_learn(struct qo_stime *st, struct qo_mono m0, struct qo_mono m1,
 		return learn_outlier(st, s);
 	st->outliers = 0;
 	return QO_STIME_USED;
+}
+
+void
+qo_stime_replace(struct qo_stime *st, struct qo_mono m0, struct qo_mono m1,
+    struct qo_wall date)
+{
+	if (m1.us >= m0.us)
+		correct(st, span_of(m0, m1, date));
 }
 
 int

@@ -57,6 +57,10 @@ void qo_stime_init(struct qo_stime *st);
 /* date: the Date header, whole seconds. */
 enum qo_stime_verdict qo_stime_learn(struct qo_stime *st, struct qo_mono m0,
     struct qo_mono m1, struct qo_wall date);
+/* The store has refused a signature by this time, so it is believed at once:
+ * what was known goes, and that counts as a correction. */
+void qo_stime_replace(struct qo_stime *st, struct qo_mono m0, struct qo_mono m1,
+    struct qo_wall date);
 /* False before the first Date: no index-first write may be sent. */
 bool qo_stime_known(const struct qo_stime *st);
 /* -1 and all three from the local clock guess when nothing is known. */

@@ -250,6 +250,25 @@ START_TEST(test_skew)
 }
 END_TEST
 
+/* A refused signature proves the time: no waiting for two more. */
+START_TEST(test_replace)
+{
+	struct qo_stime st;
+	struct qo_stime_now n;
+
+	qo_stime_init(&st);
+	learn(&st, 0, 0, 3600);
+	now(&st, SEC);
+	qo_stime_replace(&st, (struct qo_mono){ 2 * SEC },
+	    (struct qo_mono){ 2 * SEC }, (struct qo_wall){ DATE });
+	n = now(&st, 2 * SEC);
+	ck_assert_int_eq(n.lo.us, 0);
+	ck_assert_int_eq(n.hi.us, SEC);
+	ck_assert(qo_stime_corrected_since(&st, (struct qo_mono){ 2 * SEC }));
+	ck_assert(!qo_stime_corrected_since(&st, (struct qo_mono){ 3 * SEC }));
+}
+END_TEST
+
 int
 main(void)
 {
@@ -270,6 +289,7 @@ main(void)
 	tcase_add_test(tc, test_edge_of_outlier);
 	tcase_add_test(tc, test_out_of_order);
 	tcase_add_test(tc, test_skew);
+	tcase_add_test(tc, test_replace);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);
