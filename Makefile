@@ -132,8 +132,10 @@ check-san: ## the same with ASan and UBSan, in build-san
 	@$(DEPS) build check
 	@+$(SUBMAKE) SAN=1 test
 
-test: all $(UNIT) ## run every test; installs nothing
+test: all units ## run every test; installs nothing
 	@tests/run $(B) $(UNIT) $(INTEGRATION)
+
+units: $(UNIT) ## build the unit tests alone
 
 lint: ## check format, sources, scripts and manual pages
 	@$(DEPS) build lint
@@ -202,7 +204,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1	\2/p' $(firstword $(MAKEFILE_LIST)) | \
 	    expand -t 12
 
-.PHONY: all deps run check check-san test lint fuzz fuzzers bench benches \
+.PHONY: all deps run check check-san test units lint fuzz fuzzers bench benches \
     install uninstall dist fmt clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -127,7 +127,7 @@ static const struct name_case names[] = {
 	{ confname_bucket, "xn--abc", -1 },
 	{ confname_bucket, "abc-s3alias", -1 },
 	{ confname_bucket, X64, -1 },
-	{ confname_bucket, X64 + 1, 0 },
+	{ confname_bucket, &X64[1], 0 },
 	{ confname_prefix, "", 0 },
 	{ confname_prefix, "team/a/", 0 },
 	{ confname_prefix, "team", -1 },
