@@ -9,6 +9,7 @@
 #ifndef QO_CLOCK_H
 #define QO_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct qo_mono {
@@ -18,6 +19,15 @@ struct qo_mono {
 struct qo_wall {
 	int64_t us;
 };
+
+/* No date at all. */
+#define QO_WALL_NONE ((struct qo_wall){ INT64_MIN })
+
+static inline bool
+qo_wall_is_set(struct qo_wall t)
+{
+	return t.us != INT64_MIN;
+}
 
 #define QO_US_PER_MS  INT64_C(1000)
 #define QO_US_PER_SEC INT64_C(1000000)

@@ -15,7 +15,7 @@ is_hyphen_place(size_t i)
 static bool
 is_hex(char c)
 {
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+	return (unsigned char)(c - '0') < 10 || (unsigned char)(c - 'a') < 6;
 }
 
 void
