@@ -100,6 +100,10 @@ struct db {
 /* db.c: that it is a database of ours, and not of a later program. */
 int db_format_check(struct db_conn *c, const char *dir, struct qo_err *err);
 
+/* db_check.c: a read-only connection beside a running store; only its handle
+ * is set up.  db_conn_close it also after -1. */
+int db_open_beside(struct db_conn *c, const char *dir, struct qo_err *err);
+
 /* db_conn.c: connections, statements, version ids */
 int db_conn_open(
     struct db_conn *c, const char *dir, int cache_kib, struct qo_err *err);
