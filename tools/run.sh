@@ -3,20 +3,26 @@
 #
 #	tools/run.sh BUILD_DIR
 #
-# All state is under ./run, so that a clone can be thrown away as a whole.
+# All state is under ./run, so that a clone can be thrown away as a whole;
+# QO_SECTION_KEY variables of the caller's outrank what is set here.
 set -eu
 
 bin=$1/bin
+export QO_STORE_DATA="${QO_STORE_DATA:-$PWD/run/store}"
+export QO_STORE_KEYS_FILE="${QO_STORE_KEYS_FILE:-$PWD/run/keys}"
 umask 077
+shift
+[ ! -e conf/qod.conf ] || set -- -f conf/qod.conf
+
 if [ -x "$bin/qod" ]; then
 	mkdir -p run
-	exec "$bin/qod" -f conf/qod.conf
+	exec "$bin/qod" "$@"
 fi
 if [ -x "$bin/qo-store" ]; then
 	mkdir -p run
-	echo "run: the queue itself is not built yet; starting qo-store alone," \
-	    "data in run/store"
-	exec "$bin/qo-store" -f conf/qod.conf
+	echo "run: the queue is not there yet; starting the store alone," \
+	    "data and keys in run/"
+	exec "$bin/qo-store" "$@"
 fi
-echo "run: no program is built yet, there is nothing to start" >&2
+echo "run: no program is there yet, nothing to start" >&2
 exit 1
