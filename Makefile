@@ -33,7 +33,7 @@ B	:= build
 endif
 
 # Programs appear here when they do something real.
-PROGS	:=
+PROGS	:= qo-store
 WARN	:= -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	   -Wpointer-arith -Wwrite-strings -Wformat=2 -Wvla -Wundef \
 	   -Wold-style-definition
