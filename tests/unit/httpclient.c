@@ -100,8 +100,10 @@ client_send(struct client *k, const void *p, size_t len)
 		if (n > 0) {
 			s += n;
 			len -= (size_t)n;
-		} else if (errno != EAGAIN)
-			return; /* the server has closed: the answer tells */
+		} else if (errno != EAGAIN) {
+			k->reset = true;
+			return;
+		}
 		patience(start);
 		loop_once(k->loop, n > 0 ? 0 : 2);
 	}

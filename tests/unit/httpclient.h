@@ -27,7 +27,8 @@ void client_open(struct client *k, struct loop *l, const char *path, int port);
 void client_close(struct client *k);
 /* Closed with RST. */
 void client_abort(struct client *k);
-/* Turns the loop while the server takes it. */
+/* Turns the loop while the server takes it; ends early on a reset, which
+ * client_closed then tells. */
 void client_send(struct client *k, const void *p, size_t len);
 void client_sends(struct client *k, const char *s);
 /* Reads one answer, checks that it is well-formed and has a Date; 100 is an

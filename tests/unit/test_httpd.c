@@ -676,14 +676,17 @@ START_TEST(test_slow_head_times_out)
 {
 	struct client k;
 	struct qo_mono start;
+	char c;
 
 	conf.head_ms = 100;
 	serve();
 	open_tcp(&k);
 	start = qo_mono_now();
-	/* One byte now and then does not prolong it. */
-	while (httpd_connections(httpd) == 0 || ms_since(start) < 60) {
-		client_sends(&k, "G");
+	client_sends(&k, "GET / HTTP/1.1\r\na: ");
+	/* A byte now and then does not prolong it. */
+	while (recv(k.fd, &c, 1, MSG_DONTWAIT | MSG_PEEK) != 1) {
+		ck_assert_int_lt(ms_since(start), 20000);
+		client_sends(&k, "x");
 		client_turn(loop);
 	}
 	ck_assert_int_eq(client_answer(&k, false), 408);
@@ -691,6 +694,27 @@ START_TEST(test_slow_head_times_out)
 	ck_assert(client_closed(&k));
 	client_close(&k);
 	ck_assert_int_eq(app.gone, 0);
+}
+END_TEST
+
+START_TEST(test_each_head_has_its_own_time)
+{
+	struct client k;
+	struct qo_mono start;
+
+	conf.head_ms = 1000;
+	serve();
+	open_tcp(&k);
+	client_sends(&k, "GET / HTTP/1.1\r\n");
+	start = qo_mono_now();
+	while (ms_since(start) < 100)
+		client_turn(loop);
+	start = qo_mono_now();
+	/* The end of one and the begin of the next come together. */
+	ck_assert_int_eq(client_ask(&k, HOST "\r\nGET / HT"), 200);
+	ck_assert_int_eq(client_answer(&k, false), 408);
+	ck_assert_int_ge(ms_since(start), 1000);
+	client_close(&k);
 }
 END_TEST
 
@@ -1071,20 +1095,44 @@ START_TEST(test_out_of_descriptors)
 	give_back(fds, n, &rl);
 	ck_assert_int_eq(client_answer(&waiting, false), 200);
 	client_close(&waiting);
-	/* A connection that is only idle makes room at once. */
-	open_tcp(&waiting);
-	ck_assert_int_eq(
-	    client_ask(&waiting, "GET / HTTP/1.1\r\n" HOST "\r\n"), 200);
-	client_abort(&busy);
-	UNTIL(app.gone == 1);
-	open_tcp(&busy);
-	n = use_up(fds);
-	ck_assert_int_eq(
-	    client_ask(&busy, "GET / HTTP/1.1\r\n" HOST "\r\n"), 200);
-	ck_assert(client_closed(&waiting));
-	give_back(fds, n, &rl);
 	client_close(&busy);
 	client_close(&waiting);
+}
+END_TEST
+
+START_TEST(test_out_of_descriptors_with_idle_connections)
+{
+	struct client idle, last, more;
+	struct rlimit rl;
+	int fds[FEW];
+	size_t n;
+
+	getrlimit(RLIMIT_NOFILE, &rl);
+	serve();
+	open_tcp(&idle);
+	ck_assert_int_eq(
+	    client_ask(&idle, "GET / HTTP/1.1\r\n" HOST "\r\n"), 200);
+	open_tcp(&last);
+	n = use_up(fds);
+	close(fds[--n]);
+	/* The last descriptor is used: nobody has to go. */
+	ck_assert_int_eq(
+	    client_ask(&last, "GET / HTTP/1.1\r\n" HOST "\r\n"), 200);
+	ck_assert_int_eq(
+	    client_ask(&idle, "GET / HTTP/1.1\r\n" HOST "\r\n"), 200);
+	give_back(fds, n, &rl);
+	open_tcp(&more);
+	n = use_up(fds);
+	/* None is left: the longest idle makes room at once. */
+	ck_assert_int_eq(
+	    client_ask(&more, "GET / HTTP/1.1\r\n" HOST "\r\n"), 200);
+	ck_assert(client_closed(&last));
+	ck_assert_int_eq(
+	    client_ask(&idle, "GET / HTTP/1.1\r\n" HOST "\r\n"), 200);
+	give_back(fds, n, &rl);
+	client_close(&idle);
+	client_close(&last);
+	client_close(&more);
 }
 END_TEST
 
@@ -1217,6 +1265,7 @@ main(void)
 	tcase_add_test(tc, test_send_file);
 	tcase_add_test(tc, test_early_answer_reaches_a_client_that_is_sending);
 	tcase_add_test(tc, test_slow_head_times_out);
+	tcase_add_test(tc, test_each_head_has_its_own_time);
 	tcase_add_test(tc, test_slow_body_times_out);
 	tcase_add_test(tc, test_idle_connection_is_closed);
 	tcase_add_test(tc, test_stuck_send_is_given_up);
@@ -1231,6 +1280,7 @@ main(void)
 	tcase_add_test(tc, test_503_when_all_are_busy);
 	tcase_add_test(tc, test_2000_idle_connections_do_not_stop_a_new_one);
 	tcase_add_test(tc, test_out_of_descriptors);
+	tcase_add_test(tc, test_out_of_descriptors_with_idle_connections);
 	tcase_add_test(tc, test_unix_socket);
 	tcase_add_test(tc, test_listen_addresses);
 	tcase_add_test(tc, test_inherited_descriptor);
