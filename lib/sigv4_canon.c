@@ -144,7 +144,7 @@ sort_params(struct buf *out, size_t start, struct param *v, size_t n)
 static int
 canon_query(struct buf *out, const struct qo_sigv4_req *req)
 {
-	struct param v[QO_SIGV4_PARAMS_MAX];
+	struct param v[QO_SIGV4_PARAMS_MAX + 1]; /* with the signature */
 	struct uri_raw raw;
 	const char *p = req->query;
 	size_t n = 0, start = out->len;
@@ -152,7 +152,7 @@ canon_query(struct buf *out, const struct qo_sigv4_req *req)
 	if (p == NULL || *p == '\0')
 		return 0;
 	while (uri_query_next(&p, &raw)) {
-		if (n == QO_SIGV4_PARAMS_MAX ||
+		if (n > QO_SIGV4_PARAMS_MAX ||
 		    put_param(out, &raw, req->flags, &v[n]) == -1)
 			return -1;
 		if ((req->flags & QO_SIGV4_PRESIGNED) != 0 &&
@@ -161,6 +161,8 @@ canon_query(struct buf *out, const struct qo_sigv4_req *req)
 		else
 			n++;
 	}
+	if (n > QO_SIGV4_PARAMS_MAX)
+		return -1;
 	return sort_params(out, start, v, n);
 }
 

@@ -639,6 +639,27 @@ START_TEST(test_limits)
 }
 END_TEST
 
+/* As many parameters as may be signed, and X-Amz-Signature beside them. */
+START_TEST(test_most_params)
+{
+	struct qo_sigv4_auth a;
+	struct qo_sigv4_req r;
+	size_t i, most = QO_SIGV4_PARAMS_MAX - 5;
+
+	line("GET", "/b/k", "");
+	for (i = 0; i < most; i++)
+		memcpy(rq.query + 2 * i, "a&", 3);
+	add("host", "h");
+	sign_query(60, NULL);
+	ck_assert_int_eq(verify(&a), QO_SIGV4_OK);
+	memset(rq.query, 0, sizeof(rq.query));
+	for (i = 0; i <= most; i++)
+		memcpy(rq.query + 2 * i, "a&", 3);
+	r = to_sign(NULL);
+	ck_assert_int_eq(qo_sigv4_presign(signer, &r, &cred, 60, &auth), -1);
+}
+END_TEST
+
 START_TEST(test_faults)
 {
 	const struct qo_sigv4_fault *f;
@@ -686,6 +707,7 @@ main(void)
 	tcase_add_test(tc, test_regions_sts);
 	tcase_add_test(tc, test_plus);
 	tcase_add_test(tc, test_limits);
+	tcase_add_test(tc, test_most_params);
 	tcase_add_test(tc, test_faults);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
