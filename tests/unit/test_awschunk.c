@@ -394,8 +394,9 @@ START_TEST(test_conf)
 {
 	static const char *const names[] = { "", "a,", ",a", "a,a", "a b",
 		"a,x-amz-trailer-signature", "a,b,c,d,e,f,g,h,i",
-		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-		"aa" };
+		("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+		 "a"
+		 "aa") };
 	struct qo_awschunk_conf c;
 	size_t i;
 
