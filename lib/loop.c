@@ -17,7 +17,9 @@ struct loop {
 	 * deleting cost O(log n). */
 	struct loop_timer **heap;
 	size_t timers, heap_cap;
+	bool in_timers; /* timers are being run */
 	struct loop_task *tasks, **tasks_tail;
+	size_t ntasks;
 	/* The batch being worked on: loop_io_del clears what it deletes. */
 	struct epoll_event batch[BATCH];
 	int batch_len, batch_pos;
@@ -159,6 +161,10 @@ void
 loop_timer_set(struct loop *l, struct loop_timer *t, struct qo_mono due,
     void (*cb)(struct loop_timer *t), void *arg)
 {
+	/* A timer that a timer sets for "now" waits for the next turn and can
+	 * not starve the descriptors. */
+	if (l->in_timers && due.us <= l->now.us)
+		due.us = l->now.us + 1;
 	t->due = due;
 	t->cb = cb;
 	t->arg = arg;
@@ -204,13 +210,13 @@ run_timers(struct loop *l)
 {
 	struct loop_timer *t;
 
-	/* Against the time of this turn: a timer set by a callback for "now"
-	 * waits for the next turn and can not starve the descriptors. */
+	l->in_timers = true;
 	while (l->timers > 0 && l->heap[0]->due.us <= l->now.us) {
 		t = l->heap[0];
 		loop_timer_del(l, t);
 		t->cb(t);
 	}
+	l->in_timers = false;
 }
 
 /* Deferred calls */
@@ -227,6 +233,7 @@ loop_defer(struct loop *l, struct loop_task *t, void (*cb)(struct loop_task *t),
 	t->next = NULL;
 	*l->tasks_tail = t;
 	l->tasks_tail = &t->next;
+	l->ntasks++;
 }
 
 void
@@ -242,18 +249,22 @@ loop_defer_del(struct loop *l, struct loop_task *t)
 	if (l->tasks_tail == &t->next)
 		l->tasks_tail = p;
 	t->queued = false;
+	l->ntasks--;
 }
 
+/* As many as there are now: one that queues itself again must not keep the
+ * descriptors waiting.  Those queued meanwhile run at the next turn, which
+ * does not sleep before. */
 static bool
 run_tasks(struct loop *l)
 {
 	struct loop_task *t;
-	bool any = false;
+	size_t n = l->ntasks;
+	bool any = n > 0;
 
-	while ((t = l->tasks) != NULL) {
+	for (; n > 0 && (t = l->tasks) != NULL; n--) {
 		loop_defer_del(l, t);
 		t->cb(t);
-		any = true;
 	}
 	return any;
 }
