@@ -54,19 +54,29 @@ io_read_full(int fd, void *p, size_t len)
 int
 io_read_all(int fd, struct buf *b)
 {
-	char step[READ_STEP];
+	size_t room;
 	ssize_t n;
+	char *p, c;
 
+	/* Straight into the buf: a secret leaves no copy on the stack. */
 	for (;;) {
-		n = io_read_full(fd, step, sizeof(step));
-		if (n == -1)
-			return -1;
-		if (n == 0)
-			return 0;
-		if (buf_add(b, step, (size_t)n) == -1) {
+		room = b->max - b->len;
+		if (room == 0 || buf_failed(b)) {
+			/* Full: is there more? */
+			n = io_read_full(fd, &c, 1);
+			if (n <= 0)
+				return (int)n;
 			errno = EFBIG;
 			return -1;
 		}
+		room = room < READ_STEP ? room : READ_STEP;
+		p = buf_reserve(b, room);
+		n = io_read_full(fd, p, room);
+		if (n == -1)
+			return -1;
+		buf_advance(b, (size_t)n);
+		if ((size_t)n < room)
+			return 0;
 	}
 }
 
