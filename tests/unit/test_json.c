@@ -298,6 +298,9 @@ END_TEST
 
 /* Suites of others, read from the folder beside the checkout. */
 
+/* Files seen so far. */
+static int yes, no, either, either_yes;
+
 typedef void suite_fn(const char *name, const char *text, size_t len);
 
 /* Calls fn for each *.json; false when there is no such folder. */
@@ -318,6 +321,7 @@ each_file(const char *folder, suite_fn *fn)
 		printf("json: suite %s could not be read\n", dir);
 		return false;
 	}
+	yes = no = either = either_yes = 0;
 	buf_init(&b, 1 << 20);
 	while ((de = readdir(d)) != NULL) {
 		if (strstr(de->d_name, ".json") == NULL)
@@ -331,8 +335,6 @@ each_file(const char *folder, suite_fn *fn)
 	closedir(d);
 	return true;
 }
-
-static int yes, no, either, either_yes;
 
 static void
 one_parsing(const char *name, const char *text, size_t len)
