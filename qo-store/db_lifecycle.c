@@ -175,7 +175,8 @@ db_do_lifecycle(struct db *db, struct db_op *op)
 	lc->removed = 0;
 	free(lc->next); /* of a try that was rolled back */
 	lc->next = NULL;
-	s.left = lc->max > 0 ? lc->max : 1;
+	/* One for the key and one for its version, or it would stand still. */
+	s.left = lc->max > 2 ? lc->max : 2;
 	rc = db_bucket_versioning(&db->wr, op->bucket_id, &v);
 	if (rc == DB_OK && after == NULL && lc->uploads_before_us > 0)
 		rc = expire_uploads(&s);
