@@ -14,6 +14,7 @@
  * a request rarely meets a dead one (libcurl then sends it again). */
 #define CONN_MAX_AGE_S    45L
 #define HTTP_HEAD_OUT_MAX 65536
+#define EXPECT_BEYOND     65536 /* libcurl waits for 100 from 1 MiB on */
 
 struct http_xfer {
 	struct http_xfer *next_free;
@@ -23,6 +24,7 @@ struct http_xfer {
 	 * request allocates any.  Room for two more than the caller's. */
 	struct curl_slist nodes[HTTP_HEADERS_MAX + 3];
 	char error[CURL_ERROR_SIZE];
+	const char *method; /* set in easy; NULL: none yet */
 	bool too_big;
 	bool garbled;
 };
@@ -96,6 +98,19 @@ active_del(struct http *h, struct http_req *r)
 	h->nactive--;
 }
 
+/* One timer of ours a request, until the answer begins and then for all of
+ * it: libcurl's own would cost it several. */
+
+static void on_limit(struct loop_timer *t);
+
+static void
+set_limit(struct http_req *r, int64_t ms)
+{
+	r->limit_ms = ms;
+	loop_timer_set(r->http->loop, &r->limit, qo_mono_add_ms(r->sent_at, ms),
+	    on_limit, r);
+}
+
 /* What libcurl calls while it works */
 
 static size_t
@@ -122,7 +137,7 @@ on_header(char *p, size_t size, size_t n, void *arg)
 	if (n > 5 && memcmp(p, "HTTP/", 5) == 0) {
 		buf_reset(&r->head_in);
 		r->head_at = qo_mono_now();
-		loop_timer_del(r->http->loop, &r->first_byte);
+		set_limit(r, r->total_ms);
 	}
 	if (buf_add(&r->head_in, p, n) == -1) {
 		x->garbled = true;
@@ -240,27 +255,39 @@ xfer_put(struct http *h, struct http_xfer *x)
 	h->free_xfers = x;
 }
 
-static void
-set_method(CURL *e, const struct http_req *r)
+/* As POSTFIELDS the body leaves with the head in one write, and a re-send on
+ * a dead connection needs no callback. */
+static bool
+has_body(const struct http_req *r)
 {
-	bool head = strcmp(r->method, "HEAD") == 0;
+	return r->body != NULL || r->method[0] == 'P';
+}
 
-	/* In this order: each of these also changes the method. */
-	curl_easy_setopt(e, CURLOPT_NOBODY, 0L);
-	curl_easy_setopt(e, CURLOPT_HTTPGET, 1L);
-	curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, NULL);
-	if (head) {
-		curl_easy_setopt(e, CURLOPT_NOBODY, 1L);
-	} else if (r->body != NULL || r->method[0] == 'P') {
-		/* As POSTFIELDS the body leaves with the head in one write,
-		 * and a re-send on a dead connection needs no callback. */
-		curl_easy_setopt(e, CURLOPT_POST, 1L);
+static void
+set_method(struct http_xfer *x, const struct http_req *r)
+{
+	CURL *e = x->easy;
+
+	if (has_body(r)) {
 		curl_easy_setopt(
 		    e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body_len);
 		curl_easy_setopt(
 		    e, CURLOPT_POSTFIELDS, r->body == NULL ? "" : r->body);
-		curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, r->method);
-	} else if (strcmp(r->method, "GET") != 0) {
+	}
+	/* The same as last time, as most are. */
+	if (x->method != NULL && strcmp(x->method, r->method) == 0)
+		return;
+	x->method = r->method;
+	/* In this order: each of these also changes the method. */
+	curl_easy_setopt(e, CURLOPT_NOBODY, 0L);
+	if (has_body(r))
+		curl_easy_setopt(e, CURLOPT_POST, 1L);
+	else
+		curl_easy_setopt(e, CURLOPT_HTTPGET, 1L);
+	if (strcmp(r->method, "HEAD") == 0) {
+		curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, NULL);
+		curl_easy_setopt(e, CURLOPT_NOBODY, 1L);
+	} else {
 		curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, r->method);
 	}
 }
@@ -288,9 +315,10 @@ keep_headers(struct http_req *r)
 		buf_add(
 		    b, r->headers[i].value, strlen(r->headers[i].value) + 1);
 	}
-	/* Without these libcurl would add what was not signed. */
-	buf_add(b, "Expect:", 8);
-	if (!typed)
+	/* Without these libcurl would add what was not asked for. */
+	if (r->body_len > EXPECT_BEYOND)
+		buf_add(b, "Expect:", 8);
+	if (!typed && has_body(r))
 		buf_add(b, "Content-Type:", 14);
 	if (buf_failed(b))
 		qo_bug("http: headers too large");
@@ -307,8 +335,9 @@ set_headers(struct http_xfer *x, struct http_req *r)
 		x->nodes[n].next = &x->nodes[n + 1];
 		n++;
 	}
-	x->nodes[n - 1].next = NULL;
-	curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, x->nodes);
+	if (n > 0)
+		x->nodes[n - 1].next = NULL;
+	curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, n > 0 ? x->nodes : NULL);
 }
 
 static void
@@ -316,7 +345,7 @@ finish(struct http_req *r)
 {
 	struct http *h = r->http;
 
-	loop_timer_del(h->loop, &r->first_byte);
+	loop_timer_del(h->loop, &r->limit);
 	r->http = NULL;
 	r->done(r); /* r may be gone now */
 	while (h->waiting != NULL && h->nactive < h->conf.max_connections) {
@@ -422,13 +451,13 @@ on_timer(struct loop_timer *t)
 }
 
 static void
-on_first_byte(struct loop_timer *t)
+on_limit(struct loop_timer *t)
 {
 	struct http_req *r = t->arg;
 
 	settle(r, CURLE_OPERATION_TIMEDOUT);
-	snprintf(r->message, sizeof(r->message), "no answer within %lld ms",
-	    (long long)r->first_byte_ms);
+	snprintf(r->message, sizeof(r->message), "no %sanswer within %lld ms",
+	    r->head_in.len > 0 ? "whole " : "", (long long)r->limit_ms);
 	finish(r);
 }
 
@@ -450,26 +479,22 @@ start(struct http *h, struct http_req *r)
 	x->error[0] = '\0';
 	r->xfer = x;
 	active_add(h, r);
-	set_method(x->easy, r);
+	set_method(x, r);
 	set_headers(x, r);
 	curl_easy_setopt(x->easy, CURLOPT_URL, r->url);
-	curl_easy_setopt(x->easy, CURLOPT_TIMEOUT_MS, (long)r->total_ms);
 	/* HEAD names a length that never comes. */
 	curl_easy_setopt(x->easy, CURLOPT_MAXFILESIZE_LARGE,
 	    strcmp(r->method, "HEAD") == 0 ? (curl_off_t)0
 					   : (curl_off_t)r->response_max);
 	r->sent_at = qo_mono_now();
-	if (r->first_byte_ms > 0)
-		loop_timer_set(h->loop, &r->first_byte,
-		    qo_mono_add_ms(r->sent_at, r->first_byte_ms), on_first_byte,
-		    r);
+	set_limit(r, r->first_byte_ms);
 	rc = curl_multi_add_handle(h->multi, x->easy);
 	if (rc != CURLM_OK) {
 		settle(r, CURLE_FAILED_INIT);
 		r->result = HTTP_UNSENT;
 		snprintf(r->message, sizeof(r->message), "libcurl: %s",
 		    curl_multi_strerror(rc));
-		loop_timer_del(h->loop, &r->first_byte);
+		loop_timer_del(h->loop, &r->limit);
 		loop_defer(h->loop, &r->late, start_failed, r);
 	}
 }
@@ -501,7 +526,7 @@ http_cancel(struct http_req *r)
 
 	if (h == NULL)
 		return;
-	loop_timer_del(h->loop, &r->first_byte);
+	loop_timer_del(h->loop, &r->limit);
 	if (r->late.queued)
 		loop_defer_del(h->loop, &r->late);
 	else if (r->xfer != NULL)

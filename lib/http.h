@@ -46,7 +46,7 @@ struct http_conf {
 
 struct http_req {
 	/* in: borrowed until done */
-	const char *method; /* GET HEAD PUT POST DELETE */
+	const char *method; /* GET HEAD PUT POST DELETE; a literal */
 	const char *url;
 	const struct qo_kv *headers; /* copied by http_send */
 	size_t nheaders;             /* at most HTTP_HEADERS_MAX */
@@ -73,7 +73,8 @@ struct http_req {
 	struct http_xfer *xfer; /* NULL: waiting for a connection */
 	struct http_req *prev, *next;
 	struct buf head_out; /* the headers as libcurl wants them */
-	struct loop_timer first_byte;
+	struct loop_timer limit;
+	int64_t limit_ms;
 	struct loop_task late;
 };
 
@@ -88,7 +89,8 @@ void http_send(struct http *h, struct http_req *r);
 /* Forgets the request, done is not called; its connection is closed when it
  * was being used.  Harmless when it is not under way. */
 void http_cancel(struct http_req *r);
-/* Frees what the answer holds. */
+/* Cancels, and frees what request and answer hold.  A request that will be
+ * sent again need not be: its memory is used again. */
 void http_fini(struct http_req *r);
 
 /* The value of a header of the answer (name in any case), its length in

@@ -9,6 +9,59 @@
 
 #define CONNECT_MS  2000
 #define DEADLINE_MS 30000
+/* What ended flights may keep. */
+#define SPARE_MAX      64
+#define SPARE_BODY_MAX 16384
+
+/* Flights */
+
+/* Ended flights keep their memory for the next: a request allocates nothing
+ * once the client is warm. */
+static struct qo_s3_flight *
+flight_get(struct qo_s3 *s3)
+{
+	struct qo_s3_flight *f = s3->spare;
+
+	if (f != NULL) {
+		s3->spare = f->next;
+		s3->nspare--;
+		f->awaits_creds = f->reskewed = f->recredited = false;
+		f->md5[0] = f->if_match[0] = f->range[0] = '\0';
+		return f;
+	}
+	f = xcalloc(1, sizeof(*f));
+	f->s3 = s3;
+	s3_target_init(&f->target);
+	buf_init(&f->auth, 4096);
+	return f;
+}
+
+static void
+flight_free(struct qo_s3_flight *f)
+{
+	http_fini(&f->http);
+	s3_target_fini(&f->target);
+	buf_fini(&f->auth);
+	free(f);
+}
+
+static void
+flight_put(struct qo_s3_flight *f)
+{
+	struct qo_s3 *s3 = f->s3;
+
+	loop_timer_del(s3->loop, &f->wait);
+	http_cancel(&f->http);
+	if (s3->nspare == SPARE_MAX || f->http.body_in.cap > SPARE_BODY_MAX) {
+		flight_free(f);
+		return;
+	}
+	f->req = NULL;
+	f->prev = NULL;
+	f->next = s3->spare;
+	s3->spare = f;
+	s3->nspare++;
+}
 
 /* Client */
 
@@ -68,10 +121,16 @@ qo_s3_new(struct loop *l, const struct qo_s3_conf *conf, struct qo_err *err)
 void
 qo_s3_free(struct qo_s3 *s3)
 {
+	struct qo_s3_flight *f;
+
 	if (s3 == NULL)
 		return;
 	while (s3->flights != NULL)
 		qo_s3_cancel(s3->flights->req);
+	while ((f = s3->spare) != NULL) {
+		s3->spare = f->next;
+		flight_free(f);
+	}
 	qo_credchain_free(s3->chain);
 	http_free(s3->http);
 	qo_sigv4_free(s3->signer);
@@ -145,16 +204,13 @@ qo_s3_send(struct qo_s3 *s3, struct qo_s3_req *r)
 	if (r->flight != NULL)
 		qo_bug("s3: a request is sent while it is under way");
 	s3_res_reset(&r->res);
-	f = xcalloc(1, sizeof(*f));
-	f->s3 = s3;
+	f = flight_get(s3);
 	f->req = r;
 	f->next = s3->flights;
 	if (f->next != NULL)
 		f->next->prev = f;
 	s3->flights = f;
 	r->flight = f;
-	s3_target_init(&f->target);
-	buf_init(&f->auth, 4096);
 	f->deadline = qo_mono_add_ms(qo_mono_now(),
 	    r->wait_ms + (r->deadline_ms > 0 ? r->deadline_ms : DEADLINE_MS));
 	if (s3_flight_prepare(f) == -1) {
@@ -181,11 +237,7 @@ qo_s3_cancel(struct qo_s3_req *r)
 		f->s3->flights = f->next;
 	if (f->next != NULL)
 		f->next->prev = f->prev;
-	loop_timer_del(f->s3->loop, &f->wait);
-	http_fini(&f->http);
-	s3_target_fini(&f->target);
-	buf_fini(&f->auth);
-	free(f);
+	flight_put(f);
 }
 
 static void

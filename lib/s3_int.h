@@ -43,6 +43,8 @@ struct qo_s3 {
 	struct qo_stime stime;
 	struct qo_s3_stats stats;
 	struct qo_s3_flight *flights;
+	struct qo_s3_flight *spare; /* ended ones, memory kept; by next */
+	size_t nspare;
 	char *region;
 	enum qo_s3_etag_form etag_form;
 	int64_t request_timeout_ms, max_skew_ms;
