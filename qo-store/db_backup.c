@@ -199,8 +199,13 @@ remove_dest(struct backup *b)
 	struct dirent *e;
 	DIR *d;
 	size_t i;
+	int fd;
 
-	if (b->dst_blobs != -1 && (d = fdopendir(dup(b->dst_blobs))) != NULL) {
+	d = NULL;
+	if ((fd = fcntl(b->dst_blobs, F_DUPFD_CLOEXEC, 0)) != -1 &&
+	    (d = fdopendir(fd)) == NULL)
+		close(fd);
+	if (d != NULL) {
 		while ((e = readdir(d)) != NULL)
 			if (e->d_name[0] != '.')
 				(void)unlinkat(b->dst_blobs, e->d_name, 0);
