@@ -1,0 +1,71 @@
+#!/bin/sh
+# What `make run' starts: it says so, answers, keeps all state under ./run
+# and ends when it is told to.
+set -u
+failures=0
+pid=
+
+tmp=$(mktemp -d)
+trap '[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null; rm -rf "$tmp"' EXIT
+
+ok() {
+	echo "ok $1"
+}
+
+fail() {
+	echo "not ok $1: $2"
+	sed 's/^/    /' out
+	failures=$((failures + 1))
+}
+
+top=$PWD
+cd "$tmp" || exit 1
+
+# wait_for COMMAND...: until it succeeds, 30 s at most.
+wait_for() {
+	tries=300
+	until "$@" >/dev/null 2>&1; do
+		tries=$((tries - 1))
+		if [ $tries -eq 0 ] || ! kill -0 "$pid" 2>/dev/null; then
+			return 1
+		fi
+		sleep 0.1
+	done
+}
+
+"$top/tools/run.sh" "$top/$B" -l 127.0.0.1:0 -p port >out 2>&1 </dev/null &
+pid=$!
+if wait_for test -s port && grep -q '^run: ' out; then
+	ok starts
+else
+	fail starts "it is not up"
+	exit 1
+fi
+
+status=$(curl -s -o body -w '%{http_code}' "http://127.0.0.1:$(cat port)/")
+if [ "$status" = 403 ] && grep -q '<Code>AccessDenied</Code>' body; then
+	ok answers
+else
+	fail answers "status $status: $(cat body)"
+fi
+
+if [ "$(ls)" = "body
+out
+port
+run" ] && [ "$(stat -c %a run)" = 700 ]; then
+	ok state_in_run
+else
+	fail state_in_run "$(ls -l)"
+fi
+
+kill -TERM "$pid"
+wait "$pid"
+status=$?
+pid=
+if [ $status -eq 0 ]; then
+	ok ends
+else
+	fail ends "exit status $status"
+fi
+
+[ $failures -eq 0 ]
