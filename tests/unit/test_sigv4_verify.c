@@ -311,6 +311,22 @@ START_TEST(test_remove_double)
 }
 END_TEST
 
+/* Not even one that was empty can be taken away. */
+START_TEST(test_remove_empty)
+{
+	struct qo_sigv4_auth a;
+	size_t n;
+
+	base();
+	n = rq.got.nheaders;
+	add("if-none-match", "");
+	sign_header();
+	ck_assert_int_eq(verify(&a), QO_SIGV4_OK);
+	rq.headers[n].name = "via";
+	ck_assert_int_eq(verify(&a), QO_SIGV4_MISMATCH);
+}
+END_TEST
+
 START_TEST(test_skew)
 {
 	struct qo_wall t = now;
@@ -698,6 +714,7 @@ main(void)
 	tcase_add_test(tc, test_flips_header);
 	tcase_add_test(tc, test_flips_query);
 	tcase_add_test(tc, test_remove_double);
+	tcase_add_test(tc, test_remove_empty);
 	tcase_add_test(tc, test_skew);
 	tcase_add_test(tc, test_window);
 	tcase_add_loop_test(tc, test_auths, 0, N(auths));

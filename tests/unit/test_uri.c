@@ -102,7 +102,9 @@ START_TEST(test_recode)
 	ck_assert_int_eq(uri_decode(&out, "a+b", 3, 0), 0);
 	ck_assert_str_eq(out.data, "a+b");
 	/* The length counts: a digit behind the end is not read. */
+	buf_reset(&out);
 	ck_assert_int_eq(uri_decode(&out, "%41", 2, 0), -1);
+	ck_assert_uint_eq(out.len, 0);
 }
 END_TEST
 
