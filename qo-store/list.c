@@ -189,6 +189,7 @@ list_wait(struct list *l, const char *text)
 	case WAIT_HELD:
 		r->state = l;
 		r->state_free = list_free;
+		httpd_hold(r->http);
 		break;
 	case WAIT_FULL:
 		reply_errorf(r, S3_SLOW_DOWN, "Too many requests are waiting");

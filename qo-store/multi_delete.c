@@ -188,6 +188,7 @@ op_multi_delete(struct request *r)
 		d++;
 	}
 	r->op.kind = DB_OP_DELETE;
+	r->op.owner = r->who.owner;
 	r->op.ndeletes = (size_t)(d - r->op.deletes);
 	if (r->op.ndeletes == 0)
 		multi_done(r);

@@ -98,6 +98,7 @@ op_object_delete(struct request *r)
 	d->version_id = request_param(r, "versionId");
 	d->if_match = c.if_match;
 	r->op.kind = DB_OP_DELETE;
+	r->op.owner = r->who.owner;
 	r->op.deletes = d;
 	r->op.ndeletes = 1;
 	request_submit(r, delete_done);
