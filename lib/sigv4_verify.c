@@ -421,7 +421,8 @@ qo_sigv4_parse(const struct qo_sigv4_got *got,
 	const char *day = NULL;
 
 	memset(a, 0, sizeof(*a));
-	if (uri_query_parse(&q, got->query, QO_SIGV4_PARAMS_MAX + 1, 0) == -1)
+	if (uri_query_parse(&q, got->query, QO_SIGV4_PARAMS_MAX + 1,
+		got->plus_space ? URI_PLUS_SPACE : 0) == -1)
 		goto out;
 	if ((v = parse_either(got, &q, a, &day)) != QO_SIGV4_OK ||
 	    (v = judge_scope(a, rules, day)) != QO_SIGV4_OK ||

@@ -87,7 +87,9 @@ struct qo_sigv4_got {
 	const char *query; /* NULL is "" */
 	const struct qo_kv *headers;
 	size_t nheaders;
-	bool plus_space; /* the server reads + in a query as a space */
+	/* The server reads + in a query as a space, as S3 does: botocore sends
+	 * it so, and signs %20. */
+	bool plus_space;
 };
 
 struct qo_sigv4_rules {
