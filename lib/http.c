@@ -224,8 +224,11 @@ easy_new(const struct http *h, struct http_xfer *x)
 	curl_easy_setopt(e, CURLOPT_MAXAGE_CONN, CONN_MAX_AGE_S);
 	curl_easy_setopt(
 	    e, CURLOPT_CONNECTTIMEOUT_MS, (long)h->conf.connect_ms);
-	if (h->conf.ca_file != NULL)
+	/* Instead of what the system trusts, not besides it. */
+	if (h->conf.ca_file != NULL) {
 		curl_easy_setopt(e, CURLOPT_CAINFO, h->conf.ca_file);
+		curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
+	}
 	if (h->conf.unix_socket != NULL)
 		curl_easy_setopt(
 		    e, CURLOPT_UNIX_SOCKET_PATH, h->conf.unix_socket);
