@@ -116,6 +116,8 @@ $(OF_STORE): $(filter-out %/main.o,$(call objs,qo-store))
 $(OF_STORE): PKG_test := sqlite3
 endif
 
+$(B)/tests/unit/test_s3_tls: PKG_test := libssl
+
 deps: ## install what building and testing need
 	@$(DEPS) build check
 
