@@ -64,8 +64,8 @@ but() {
 tools/format.sh -n || complain "run make fmt"
 
 # Suppressed: what the compiler itself sees better (-Wdangling-pointer,
-# -Wmaybe-uninitialized), and advice for programs with threads about calls
-# that here have one caller.
+# -Wmaybe-uninitialized), advice for programs with threads about calls that
+# here have one caller, and a NULL that is no pointer, which POSIX forbids.
 # Of the system's headers it is shown the one whose macros make declarations.
 queue=$(echo '#include <sys/queue.h>' | cc -M -x c - | grep -o '/[^ ]*queue\.h')
 mkdir -p build/cppcheck build/lint/sys
