@@ -150,6 +150,7 @@ struct db_list {
 				      behind this version of that key */
 	size_t max;                /* keys and common prefixes together */
 };
+/* The callbacks may db_get, but not list. */
 struct db_list_cb {
 	void (*object)(const struct db_obj *o, void *arg); /* no body, and of
 							      meta only owner */

@@ -287,6 +287,7 @@ transact(struct db *db, struct db_op *first)
 {
 	struct db_op *op;
 	enum db_rc rc;
+	int errnum;
 
 	db->group_seq = 0;
 	if ((rc = db_run(&db->wr, ST_BEGIN_WRITE)) != DB_OK)
@@ -302,10 +303,13 @@ transact(struct db *db, struct db_op *first)
 		atomic_store(&db->seq, db->group_seq);
 	return DB_OK;
 fail:
-	if (rc != db->trouble)
-		log_errorx("writes fail and are refused: %s (%s)",
-		    sqlite3_errmsg(db->wr.h),
-		    strerror(sqlite3_system_errno(db->wr.h)));
+	/* One line when it begins, not one for each write. */
+	if (rc != db->trouble) {
+		errnum = sqlite3_system_errno(db->wr.h);
+		log_errorx("writes fail and are refused: %s%s%s",
+		    sqlite3_errmsg(db->wr.h), errnum != 0 ? ": " : "",
+		    errnum != 0 ? strerror(errnum) : "");
+	}
 	roll_back(db);
 	return rc;
 }

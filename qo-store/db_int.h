@@ -75,6 +75,7 @@ struct db {
 	int lock_fd;   /* one process per directory */
 	int backup_fd; /* dir/blobs.lock: held by a backup, no unlinks then */
 	struct db_conn rd, wr, fl;
+	int reading; /* depth of reads on rd */
 
 	struct db_queue commits, files;
 	pthread_t commit_thread, file_thread;
@@ -134,6 +135,9 @@ void db_random_name(char out[DB_NAME_LEN + 1]);
 enum db_rc
 db_bucket_find(struct db_conn *c, const char *name, struct db_bucket *out);
 void db_bucket_read(sqlite3_stmt *st, struct db_bucket *b);
+/* One transaction around the reads of the loop's thread. */
+enum db_rc db_read_begin(struct db *db);
+void db_read_end(struct db *db);
 /* Logs a failure of the reading connection; gives rc back. */
 enum db_rc db_read_logged(struct db *db, enum db_rc rc);
 

@@ -221,9 +221,9 @@ run_scan(
 {
 	enum db_rc rc;
 
-	if ((rc = db_run(s->c, ST_BEGIN_READ)) == DB_OK) {
+	if ((rc = db_read_begin(s->db)) == DB_OK) {
 		rc = list(s);
-		(void)db_run(s->c, ST_COMMIT);
+		db_read_end(s->db);
 	}
 	if (rc != DB_OK)
 		return db_read_logged(s->db, rc);

@@ -68,6 +68,26 @@ db_bucket_each(
 	return rc == DB_NO_KEY ? DB_OK : db_read_logged(db, rc);
 }
 
+/* A callback of a listing may read in its turn: it sees the same moment. */
+enum db_rc
+db_read_begin(struct db *db)
+{
+	enum db_rc rc = DB_OK;
+
+	if (db->reading == 0)
+		rc = db_run(&db->rd, ST_BEGIN_READ);
+	if (rc == DB_OK)
+		db->reading++;
+	return rc;
+}
+
+void
+db_read_end(struct db *db)
+{
+	if (--db->reading == 0)
+		(void)db_run(&db->rd, ST_COMMIT);
+}
+
 /* The level that gives up logs; reads have no other. */
 enum db_rc
 db_read_logged(struct db *db, enum db_rc rc)
@@ -175,10 +195,10 @@ get_once(struct db *db, int64_t bucket, const char *key, const char *version_id,
 	memset(out, 0, sizeof(*out));
 	out->file_fd = -1;
 	blob[0] = '\0';
-	if ((rc = db_run(&db->rd, ST_BEGIN_READ)) != DB_OK)
+	if ((rc = db_read_begin(db)) != DB_OK)
 		return rc;
 	rc = get(&db->rd, bucket, key, version_id, what, out, blob);
-	(void)db_run(&db->rd, ST_COMMIT);
+	db_read_end(db);
 	if (rc == DB_OK)
 		out->key = xstrdup(key);
 	return rc;
