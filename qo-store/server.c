@@ -174,9 +174,7 @@ reply_payload(struct request *r, enum s3_err e)
 	const struct qo_sigv4_fault *f = r->payload.fault;
 
 	if (f != NULL)
-		reply_fault(r, f->status, f->code, f->message, NULL);
-	else if (e == S3_UNAVAILABLE)
-		reply_db(r, r->payload.rc);
+		reply_fault(r, f->status, f->code, f->message);
 	else
 		reply_error(r, e);
 }
@@ -304,7 +302,7 @@ on_error(int status, const char *reason, struct buf *body, const char **type,
 	}
 	request_make_id(s, id);
 	*type = "application/xml";
-	s3err_body(body, code, reason, "/", id, NULL);
+	s3err_body(body, code, reason, "/", id);
 	buf_addf(headers,
 	    "x-amz-request-id: %s\r\nx-amz-id-2: %s\r\n"
 	    "X-Content-Type-Options: nosniff\r\n",

@@ -1,0 +1,329 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "admin.h"
+#include "ends.h"
+
+static struct qo_admin *
+admin_of(struct qo_change *c)
+{
+	return (struct qo_admin *)c;
+}
+
+static enum qo_verdict
+not_allowed(struct qo_change *c, const char *why)
+{
+	return qo_change_refuse(c, QO_LOST, "task %s is %s: %s", c->id,
+	    qo_status_name(c->task.status), why);
+}
+
+/* Cancel */
+
+static enum qo_verdict
+cancel_decide(struct qo_change *c)
+{
+	struct qo_admin *a = admin_of(c);
+	struct qo_task *t = &c->task;
+
+	if (t->status == QO_STATUS_CANCELLED ||
+	    t->give_up == QO_STATUS_CANCELLED ||
+	    (t->status == QO_STATUS_RUNNING && t->cancel_requested))
+		return QO_VERDICT_NOTHING;
+	if (qo_status_terminal(t->status))
+		return not_allowed(c,
+		    "only pending and running tasks can be "
+		    "cancelled");
+	t->cancelled_by = qo_task_dup(t, a->who);
+	t->cancel_reason = qo_task_dup(t, a->reason);
+	if (t->status == QO_STATUS_PENDING)
+		return qo_ends_cancelled(c, qo_queue_now(c->q));
+	t->cancel_requested = true;
+	return QO_VERDICT_WRITE;
+}
+
+static bool
+cancel_shows(struct qo_change *c, const struct qo_task *found)
+{
+	(void)c;
+	return found->cancel_requested || found->give_up != QO_STATUS_NONE ||
+	    qo_status_terminal(found->status);
+}
+
+static const struct qo_change_kind cancel_kind = { "cancel", false,
+	cancel_decide, cancel_shows };
+
+/* Expire */
+
+static enum qo_verdict
+expire_decide(struct qo_change *c)
+{
+	struct qo_task *t = &c->task;
+	struct qo_wall now = qo_queue_now(c->q);
+
+	if (t->status == QO_STATUS_EXPIRED || t->give_up == QO_STATUS_EXPIRED)
+		return QO_VERDICT_NOTHING;
+	if (t->status != QO_STATUS_PENDING)
+		return not_allowed(c, "only pending tasks expire");
+	if (!qo_wall_is_set(t->expires_at) || t->expires_at.us > now.us)
+		return not_allowed(c, "it has not reached its expires_at");
+	return qo_ends_expired(c, now);
+}
+
+static bool
+expire_shows(struct qo_change *c, const struct qo_task *found)
+{
+	(void)c;
+	return found->status == QO_STATUS_EXPIRED ||
+	    found->archived_from == QO_STATUS_EXPIRED ||
+	    found->give_up == QO_STATUS_EXPIRED;
+}
+
+static const struct qo_change_kind expire_kind = { "expire", false,
+	expire_decide, expire_shows };
+
+/* Replay */
+
+static void
+forget_last_run(struct qo_task *t)
+{
+	memset(&t->output, 0, sizeof(t->output));
+	memset(&t->progress, 0, sizeof(t->progress));
+	t->output_ref = NULL;
+	t->completed_at = QO_WALL_NONE;
+	t->retry_count = 0;
+	t->reschedule_count = 0;
+	t->cancel_requested = false;
+	t->cancelled_by = t->cancel_reason = NULL;
+	t->give_up = QO_STATUS_NONE;
+}
+
+static enum qo_verdict
+replay_decide(struct qo_change *c)
+{
+	struct qo_admin *a = admin_of(c);
+	struct qo_task *t = &c->task;
+	struct qo_wall now = qo_queue_now(c->q);
+
+	if (t->workflow_id != NULL)
+		return qo_change_refuse(c, QO_LOST,
+		    "task %s belongs to a workflow: use qo workflow retry "
+		    "%s%s%s",
+		    c->id, t->workflow_id, t->step != NULL ? " " : "",
+		    t->step != NULL ? t->step : "");
+	if (t->status == QO_STATUS_ARCHIVED)
+		return not_allowed(c, "unarchive it first");
+	if (!qo_status_terminal(t->status))
+		return not_allowed(c, "only finished tasks can be replayed");
+	a->failed_at = t->status == QO_STATUS_FAILED ? t->completed_at
+						     : QO_WALL_NONE;
+	forget_last_run(t);
+	/* A time that has passed would end it again at once. */
+	if (qo_wall_is_set(t->expires_at) && t->expires_at.us <= now.us)
+		t->expires_at = QO_WALL_NONE;
+	return qo_ends_pending(c, now, now);
+}
+
+static bool
+replay_shows(struct qo_change *c, const struct qo_task *found)
+{
+	return found->generation >= c->task.generation;
+}
+
+static const struct qo_change_kind replay_kind = { "replay", false,
+	replay_decide, replay_shows };
+
+/* Archive and back */
+
+static enum qo_verdict
+archive_decide(struct qo_change *c)
+{
+	struct qo_admin *a = admin_of(c);
+	struct qo_task *t = &c->task;
+
+	if (t->status == QO_STATUS_ARCHIVED)
+		return QO_VERDICT_NOTHING;
+	if (!qo_status_terminal(t->status))
+		return not_allowed(c, "only finished tasks can be archived");
+	a->failed_at = t->status == QO_STATUS_FAILED ? t->completed_at
+						     : QO_WALL_NONE;
+	t->archived_from = t->status;
+	t->status = QO_STATUS_ARCHIVED;
+	return QO_VERDICT_WRITE;
+}
+
+static bool
+archive_shows(struct qo_change *c, const struct qo_task *found)
+{
+	(void)c;
+	return found->status == QO_STATUS_ARCHIVED;
+}
+
+static const struct qo_change_kind archive_kind = { "archive", false,
+	archive_decide, archive_shows };
+
+static enum qo_verdict
+unarchive_decide(struct qo_change *c)
+{
+	struct qo_task *t = &c->task;
+
+	if (t->status != QO_STATUS_ARCHIVED)
+		return not_allowed(c, "only archived tasks can be unarchived");
+	t->status = t->archived_from;
+	t->archived_from = QO_STATUS_NONE;
+	if (t->status == QO_STATUS_FAILED)
+		qo_change_needs(
+		    c, QO_INDEX_FAILED, t->completed_at, t->generation);
+	return QO_VERDICT_WRITE;
+}
+
+static bool
+unarchive_shows(struct qo_change *c, const struct qo_task *found)
+{
+	(void)c;
+	return found->status != QO_STATUS_ARCHIVED;
+}
+
+static const struct qo_change_kind unarchive_kind = { "unarchive", false,
+	unarchive_decide, unarchive_shows };
+
+static const struct {
+	const char *name;
+	const struct qo_change_kind *kind;
+} ops[] = {
+	[QO_ADMIN_CANCEL] = { "cancel", &cancel_kind },
+	[QO_ADMIN_EXPIRE] = { "expire", &expire_kind },
+	[QO_ADMIN_REPLAY] = { "replay", &replay_kind },
+	[QO_ADMIN_ARCHIVE] = { "archive", &archive_kind },
+	[QO_ADMIN_UNARCHIVE] = { "unarchive", &unarchive_kind },
+};
+
+const char *
+qo_admin_op_name(enum qo_admin_op op)
+{
+	return ops[op].name;
+}
+
+/* What comes after the write: nothing that may not be lost */
+
+static void
+on_bell(struct qo_s3_req *r)
+{
+	struct qo_admin *a = r->arg;
+
+	/* Without the bell the worker sees it when it renews. */
+	a->done(a);
+}
+
+static void
+ring(struct qo_admin *a)
+{
+	struct qo_change *c = &a->change;
+
+	if (c->task.worker_id == NULL ||
+	    qo_key_bell(
+		&c->q->layout, c->task.worker_id, c->id, a->after_key) == -1) {
+		a->done(a);
+		return;
+	}
+	qo_s3_req_init(&a->after, QO_S3_PUT, c->q->index_bucket, a->after_key);
+	a->after.done = on_bell;
+	a->after.arg = a;
+	qo_s3_send(c->q->s3, &a->after);
+}
+
+static void
+on_listed(struct qo_s3_req *r)
+{
+	struct qo_admin *a = r->arg;
+	struct qo_change *c = &a->change;
+	size_t i;
+
+	for (i = 0; r->res.list != NULL && i < r->res.list->n; i++)
+		if (qo_ends_entry_dead(
+			c->q, r->res.list->entries[i].key, &c->task))
+			qo_deleter_add(
+			    c->q->deleter, r->res.list->entries[i].key);
+	a->done(a);
+}
+
+/* The entry under failed/ has a nonce that only a LIST tells. */
+static void
+find_failed_entry(struct qo_admin *a)
+{
+	struct qo_change *c = &a->change;
+	struct qo_entry e;
+	char *dot;
+
+	qo_entry_make(
+	    &e, QO_INDEX_FAILED, a->failed_at, c->id, c->task.generation);
+	if (qo_key_entry(&c->q->layout, &e, a->after_key) == -1 ||
+	    (dot = strrchr(a->after_key, '/')) == NULL) {
+		a->done(a);
+		return;
+	}
+	snprintf(dot, QO_KEY_SIZE - (size_t)(dot - a->after_key), "/%s", c->id);
+	qo_s3_req_init(&a->after, QO_S3_LIST, c->q->index_bucket, NULL);
+	a->after.prefix = a->after_key;
+	a->after.done = on_listed;
+	a->after.arg = a;
+	qo_s3_send(c->q->s3, &a->after);
+}
+
+static void
+on_changed(struct qo_change *c)
+{
+	struct qo_admin *a = c->arg;
+
+	if (c->rc == QO_OK && a->op == QO_ADMIN_CANCEL &&
+	    c->task.status == QO_STATUS_RUNNING)
+		ring(a);
+	else if (c->rc == QO_OK && qo_wall_is_set(a->failed_at))
+		find_failed_entry(a);
+	else
+		a->done(a);
+}
+
+void
+qo_admin_init(
+    struct qo_admin *a, struct qo_queue *q, enum qo_admin_op op, const char *id)
+{
+	memset(a, 0, sizeof(*a));
+	qo_change_init(&a->change, q, ops[op].kind, id);
+	qo_s3_req_init(&a->after, QO_S3_GET, NULL, NULL);
+	a->op = op;
+	a->failed_at = QO_WALL_NONE;
+}
+
+void
+qo_admin_fini(struct qo_admin *a)
+{
+	qo_s3_req_fini(&a->after);
+	qo_change_fini(&a->change);
+}
+
+void
+qo_admin_start(struct qo_admin *a)
+{
+	a->change.done = on_changed;
+	a->change.arg = a;
+	qo_change_start(&a->change);
+}
+
+static void
+on_waited(struct qo_admin *a)
+{
+	*(bool *)a->arg = true;
+}
+
+enum qo_rc
+qo_admin_wait(struct qo_admin *a)
+{
+	bool done = false;
+
+	a->done = on_waited;
+	a->arg = &done;
+	qo_admin_start(a);
+	while (!done)
+		loop_once(a->change.q->loop, -1);
+	return a->change.rc;
+}
