@@ -122,7 +122,8 @@ void db_body_free(struct db_body *b); /* NULL is fine; removes the file */
 /* dir is created with mode 0700 when missing.  Takes an exclusive lock: two
  * processes can not open one database.  NULL with *err. */
 struct db *db_open(struct loop *l, const char *dir, struct qo_err *err);
-/* Carries out what is queued, then closes. */
+/* Carries out what is queued, then closes.  What a done callback submits in
+ * the course of it is given back with DB_ERROR. */
 void db_close(struct db *db);
 
 /* Reads.  DB_OK fills *out, which the caller then _fini's. */

@@ -56,15 +56,22 @@ queue_fini(struct db_queue *q)
 	pthread_mutex_destroy(&q->mu);
 }
 
+/* Adds a list whose last link is *tail. */
+static void
+queue_push_list(struct db_queue *q, struct db_op *first, struct db_op **tail)
+{
+	pthread_mutex_lock(&q->mu);
+	*q->tail = first;
+	q->tail = tail;
+	pthread_cond_signal(&q->cv);
+	pthread_mutex_unlock(&q->mu);
+}
+
 static void
 queue_push(struct db_queue *q, struct db_op *op)
 {
 	op->queue_next = NULL;
-	pthread_mutex_lock(&q->mu);
-	*q->tail = op;
-	q->tail = &op->queue_next;
-	pthread_cond_signal(&q->cv);
-	pthread_mutex_unlock(&q->mu);
+	queue_push_list(q, op, &op->queue_next);
 }
 
 static void
@@ -591,13 +598,48 @@ needs_file_work(const struct db_op *op)
 	return false;
 }
 
+static void
+hand_in(struct db *db)
+{
+	if (db->staged == NULL)
+		return;
+	queue_push_list(&db->commits, db->staged, db->staged_tail);
+	db->staged = NULL;
+	db->staged_tail = &db->staged;
+}
+
+static void
+on_turn_end(struct loop_task *t)
+{
+	hand_in(t->arg);
+}
+
+/*
+ * What comes in one turn of the loop is handed in at its end as one: woken by
+ * the first of sixteen, the commit thread would sync that one alone.
+ */
 void
 db_submit(struct db *db, struct db_op *op)
 {
 	op->private = NULL;
 	memset(&op->bucket, 0, sizeof(op->bucket));
 	op->lc.next = NULL;
-	queue_push(needs_file_work(op) ? &db->files : &db->commits, op);
+	if (db->closing) { /* from the done of another */
+		db_body_free(op->body);
+		op->body = NULL;
+		op->rc = DB_ERROR;
+		give_back_one(db, op);
+		return;
+	}
+	if (needs_file_work(op)) {
+		queue_push(&db->files, op);
+		return;
+	}
+	op->queue_next = NULL;
+	*db->staged_tail = op;
+	db->staged_tail = &op->queue_next;
+	if (!db->turn_end.queued)
+		loop_defer(db->loop, &db->turn_end, on_turn_end, db);
 }
 
 int
@@ -609,6 +651,7 @@ db_threads_start(struct db *db, struct qo_err *err)
 	queue_init(&db->commits);
 	queue_init(&db->files);
 	db->done_tail = &db->done;
+	db->staged_tail = &db->staged;
 	if (pthread_mutex_init(&db->done_mu, NULL) != 0)
 		fatalx("no mutex");
 	sqlite3_wal_hook(db->wr.h, on_wal, db);
@@ -641,12 +684,16 @@ void
 db_threads_stop(struct db *db)
 {
 	if (db->threads) {
+		loop_defer_del(db->loop, &db->turn_end);
+		hand_in(db);
+		db->closing = true;
 		/* The file thread passes its work on: it ends first. */
 		queue_stop(&db->files);
 		pthread_join(db->file_thread, NULL);
 		queue_stop(&db->commits);
 		pthread_join(db->commit_thread, NULL);
-		finish_all(db);
+		while (db->done != NULL)
+			finish_all(db);
 		drops_unlink(db, db->drops);
 		drops_free(db->kept_drops);
 		queue_fini(&db->commits);

@@ -77,9 +77,11 @@ struct db {
 	struct db_conn rd, wr, fl;
 	int reading; /* depth of reads on rd */
 
+	struct db_op *staged, **staged_tail; /* of this turn of the loop */
+	struct loop_task turn_end;
 	struct db_queue commits, files;
 	pthread_t commit_thread, file_thread;
-	bool threads;
+	bool threads, closing;
 	struct db_drop *drops;      /* under files.mu: unlink these */
 	struct db_drop *kept_drops; /* the file thread's: when possible */
 

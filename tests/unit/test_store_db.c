@@ -684,6 +684,30 @@ START_TEST(test_close_finishes)
 }
 END_TEST
 
+static void
+submit_again(struct db_op *op)
+{
+	int *left = op->arg;
+
+	ck_assert_int_eq(op->rc, *left == 2 ? DB_OK : DB_ERROR);
+	if (--*left > 0)
+		db_submit(fx_db, op);
+}
+
+START_TEST(test_submit_while_closing)
+{
+	struct db_op op = fx_put_op(fx_bucket("bb", DB_UNVERSIONED), "k", "x");
+	int left = 2;
+
+	op.done = submit_again;
+	op.arg = &left;
+	db_submit(fx_db, &op);
+	db_close(fx_db);
+	ck_assert_int_eq(left, 0);
+	fx_open();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -718,6 +742,7 @@ main(void)
 	tcase_add_test(tc, test_newer_format);
 	tcase_add_test(tc, test_unusable_directory);
 	tcase_add_test(tc, test_close_finishes);
+	tcase_add_test(tc, test_submit_while_closing);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_NORMAL);
