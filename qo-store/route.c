@@ -284,7 +284,7 @@ route_bucket_name_ok(const char *name)
 	char c;
 
 	len = strlen(name);
-	if (len < 3 || len > 63)
+	if (len < 2 || len > 63)
 		return false;
 	for (i = 0; i < len; i++) {
 		c = name[i];

@@ -71,7 +71,8 @@ enum s3_err route_split(
 void route_find(struct route *out, const char *method, const char *bucket,
     const char *key, const struct uri_query *q, bool copy);
 
-/* 3 to 63 of [a-z0-9.-] as S3 wants them, and no IP address. */
+/* 2 to 63 of [a-z0-9.-] as S3 wants them (it begins at 3, but "qo" is the
+ * default), and no IP address. */
 bool route_bucket_name_ok(const char *name);
 
 #endif

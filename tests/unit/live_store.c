@@ -133,7 +133,7 @@ live_store_queue(struct live_store *s, struct loop *l, struct qo_s3 *s3)
 
 	(void)s;
 	memset(&conf, 0, sizeof(conf));
-	conf.bucket = "qo-state";
+	conf.bucket = "qo";
 	conf.index_bucket = "qo-index";
 	conf.shard_width = 1;
 	conf.inline_max = 4096;
@@ -150,7 +150,7 @@ live_store_start(struct live_store *s)
 	read_keys(s);
 	s->loop = loop_new();
 	s->s3 = live_store_client(s, s->loop, NULL);
-	make_bucket(s, "qo-state", true);
+	make_bucket(s, "qo", true);
 	make_bucket(s, "qo-index", false);
 	s->q = live_store_queue(s, s->loop, s->s3);
 }
@@ -197,7 +197,7 @@ live_store_task(struct live_store *s, const char *id, struct qo_task *t)
 	struct qo_err err;
 
 	ck_assert_int_eq(qo_key_task(&s->q->layout, id, key), 0);
-	qo_s3_req_init(&r, QO_S3_GET, "qo-state", key);
+	qo_s3_req_init(&r, QO_S3_GET, "qo", key);
 	ck_assert_msg(qo_s3_wait(s->s3, &r) == QO_S3_OK, "%s", r.res.err.msg);
 	ck_assert_msg(
 	    qo_task_decode(t, id, r.res.body.data, r.res.body.len, &err) == 0,

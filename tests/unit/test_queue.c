@@ -167,7 +167,7 @@ START_TEST(test_submit_large)
 	ck_assert_ptr_null(t.input.p);
 	ck_assert_ptr_nonnull(t.input_ref);
 	ck_assert_ptr_nonnull(t.input_sha256);
-	qo_s3_req_init(&r, QO_S3_GET, "qo-state", t.input_ref);
+	qo_s3_req_init(&r, QO_S3_GET, "qo", t.input_ref);
 	ck_assert_int_eq(qo_s3_wait(st.s3, &r), QO_S3_OK);
 	ck_assert_uint_eq(r.res.body.len, 10002);
 	ck_assert_int_eq(memcmp(r.res.body.data, big, 10002), 0);
