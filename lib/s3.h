@@ -64,7 +64,7 @@ enum qo_s3_outcome {
 	QO_S3_AMBIGUOUS,    /* sent, and no answer or a 5xx */
 	QO_S3_UNREACHABLE,  /* not sent */
 	QO_S3_BAD_RESPONSE, /* an answer that no S3 store gives */
-	QO_S3_TOO_LARGE,    /* the answer, or 413 for the request */
+	QO_S3_TOO_LARGE,    /* the answer, or the request says the store */
 	QO_S3_UNSUPPORTED,  /* 501 */
 	QO_S3_WRONG_REGION, /* 301, 307, or 400 naming another region */
 	QO_S3_REJECTED,     /* any other 4xx: the request itself is wrong */

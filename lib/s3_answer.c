@@ -134,6 +134,20 @@ outcome_of(int status)
 	return status >= 400 ? QO_S3_REJECTED : QO_S3_BAD_RESPONSE;
 }
 
+/* S3 gives up on a slow upload, on a token or on a size with a 400. */
+static enum qo_s3_outcome
+outcome_of_code(const char *code)
+{
+	if (strcmp(code, "RequestTimeout") == 0)
+		return QO_S3_AMBIGUOUS;
+	if (strcmp(code, "ExpiredToken") == 0)
+		return QO_S3_DENIED;
+	if (strcmp(code, "EntityTooLarge") == 0 ||
+	    strcmp(code, "MaxMessageLengthExceeded") == 0)
+		return QO_S3_TOO_LARGE;
+	return QO_S3_REJECTED;
+}
+
 /* A redirect, or a 400 that names the region: never followed, since the
  * signature is for here and the keys are for nobody else. */
 static void
@@ -212,13 +226,8 @@ read_error(struct qo_s3_req *r, const struct http_req *h, struct qo_s3xml *xml)
 		read_redirect(r, h, e);
 		return;
 	}
-	/* S3 gives up on a slow upload, or on a token, with a 400. */
-	if (h->status == 400 && e != NULL) {
-		if (strcmp(e->code, "RequestTimeout") == 0)
-			outcome = QO_S3_AMBIGUOUS;
-		else if (strcmp(e->code, "ExpiredToken") == 0)
-			outcome = QO_S3_DENIED;
-	}
+	if (h->status == 400 && e != NULL)
+		outcome = outcome_of_code(e->code);
 	if (e != NULL)
 		snprintf(text, sizeof(text), "%d %s", h->status, said.msg);
 	else if (kind == QO_S3XML_HTML)

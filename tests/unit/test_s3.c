@@ -150,6 +150,10 @@ static const struct {
 	    false },
 	{ "413 Too Large", "EntityTooLarge", QO_S3_PUT, QO_S3_TOO_LARGE,
 	    false },
+	{ "400 Bad Request", "EntityTooLarge", QO_S3_PUT, QO_S3_TOO_LARGE,
+	    false },
+	{ "400 Bad Request", "MaxMessageLengthExceeded", QO_S3_PUT,
+	    QO_S3_TOO_LARGE, false },
 	{ "416 Range", "InvalidRange", QO_S3_GET, QO_S3_REJECTED, false },
 };
 
