@@ -86,6 +86,18 @@ decode_prefixes(struct qo_s3xml *p)
 	return 0;
 }
 
+/* Ceph leaves the marker as it is and encodes the keys alone: when it is the
+ * last key already, to decode it would go back and list for ever. */
+static int
+decode_marker(struct qo_s3xml *p)
+{
+	struct qo_s3_list *l = &p->list;
+
+	if (l->n > 0 && strcmp(l->next_marker, l->entries[l->n - 1].key) == 0)
+		return 0;
+	return decode(p, &l->next_marker);
+}
+
 /* The encoding is known only now: servers name it before or after the keys. */
 static int
 decode_list(struct qo_s3xml *p, struct qo_err *err)
@@ -99,7 +111,7 @@ decode_list(struct qo_s3xml *p, struct qo_err *err)
 		return -1;
 	}
 	if (decode_entries(p) == -1 || decode_prefixes(p) == -1 ||
-	    decode(p, &p->list.next_marker) == -1) {
+	    decode_marker(p) == -1) {
 		qo_err_set(err, "a key is not encoded as EncodingType says");
 		return -1;
 	}

@@ -250,6 +250,35 @@ START_TEST(test_versions)
 }
 END_TEST
 
+#define VERSIONS_TO(key, marker)                                               \
+	XMLHEAD "<ListVersionsResult" NS "><NextKeyMarker>" marker             \
+		"</NextKeyMarker><NextVersionIdMarker>v</NextVersionIdMarker>" \
+		"<EncodingType>url</EncodingType><IsTruncated>true"            \
+		"</IsTruncated><DeleteMarker><Key>" key                        \
+		"</Key><VersionId>v</VersionId><IsLatest>true</IsLatest>"      \
+		"<LastModified>2026-03-01T12:00:01.000Z</LastModified>"        \
+		"</DeleteMarker></ListVersionsResult>"
+
+/* Ceph encodes keys and not the marker, others encode both: to list goes on
+ * behind the last key with either. */
+START_TEST(test_versions_marker)
+{
+	static const struct {
+		const char *doc, *marker;
+	} docs[] = {
+		{ VERSIONS_TO("a%2Bb", "a%2Bb"), "a+b" },
+		{ VERSIONS_TO("a%2Bb", "a+b"), "a+b" },
+		{ VERSIONS_TO("100%25", "100%"), "100%" },
+		{ VERSIONS_TO("a%2520b", "a%2520b"), "a%20b" },
+		{ VERSIONS_TO("a%2520b", "a%20b"), "a%20b" },
+	};
+
+	ck_assert_int_eq(
+	    parse(QO_S3XML_DOC_VERSIONS, docs[_i].doc), QO_S3XML_OK);
+	ck_assert_str_eq(qo_s3xml_list(parser)->next_marker, docs[_i].marker);
+}
+END_TEST
+
 START_TEST(test_error)
 {
 	static const char doc[] = XMLHEAD
@@ -608,6 +637,7 @@ main(void)
 	tcase_add_test(tc, test_list_empty_but_truncated);
 	tcase_add_test(tc, test_list_unusable_keys);
 	tcase_add_test(tc, test_versions);
+	tcase_add_loop_test(tc, test_versions_marker, 0, 5);
 	tcase_add_test(tc, test_error);
 	tcase_add_loop_test(tc, test_error_instead, 0, 5);
 	tcase_add_test(tc, test_error_odd);
