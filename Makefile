@@ -59,6 +59,8 @@ UNIT	:= $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 UNIT_HELP := $(patsubst %.c,$(B)/%.o,\
 	   $(filter-out tests/unit/test_%.c,$(wildcard tests/unit/*.c)))
 INTEGRATION := $(wildcard tests/integration/*.sh)
+# The program in C that the script of the same name runs.
+LIVE	:= $(B)/tests/integration/s3_live
 FUZZERS	:= $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH	:= $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
 MAN	:= $(wildcard man/*.[1578])
@@ -99,6 +101,11 @@ $(UNIT): %: %.o $(UNIT_HELP) $(B)/libqo.a
 	$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) \
 	    $(call pkg_libs,check $(PKG_lib) $(PKG_test)) -lpthread $(LDLIBS)
 
+# Its cases may have a wrong clock.
+$(LIVE): $(call objs,tests/integration) $(B)/libqo.a
+	$(LINK) -Wl,--wrap=qo_wall_local -o $@ $^ \
+	    $(call pkg_libs,$(PKG_lib)) -lpthread $(LDLIBS)
+
 $(FUZZERS): %: %.o $(B)/libqo.a
 	$(LINK) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(filter %.a,$^) \
 	    $(call pkg_libs,$(PKG_lib) $(PKG_test)) -lpthread $(LDLIBS)
@@ -134,7 +141,7 @@ check-san: ## the same with ASan and UBSan, in build-san
 	@$(DEPS) build check
 	@+$(SUBMAKE) SAN=1 test
 
-test: all units ## run every test; installs nothing
+test: all units $(LIVE) ## run every test; installs nothing
 	@tests/run $(B) $(UNIT) $(INTEGRATION)
 
 units: $(UNIT) ## build the unit tests alone
