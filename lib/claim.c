@@ -80,7 +80,6 @@ take_decide(struct qo_change *c)
 	t->attempt++;
 	t->lease_expires_at = lease_end(cl);
 	qo_change_needs(c, QO_INDEX_LEASES, t->lease_expires_at, t->generation);
-	qo_change_drop(c, cl->ready_key);
 	return QO_VERDICT_WRITE;
 }
 
