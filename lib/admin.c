@@ -49,9 +49,6 @@ cancel_shows(struct qo_change *c, const struct qo_task *found)
 	    qo_status_terminal(found->status);
 }
 
-static const struct qo_change_kind cancel_kind = { "cancel", false,
-	cancel_decide, cancel_shows };
-
 /* Expire */
 
 static enum qo_verdict
@@ -77,9 +74,6 @@ expire_shows(struct qo_change *c, const struct qo_task *found)
 	    found->archived_from == QO_STATUS_EXPIRED ||
 	    found->give_up == QO_STATUS_EXPIRED;
 }
-
-static const struct qo_change_kind expire_kind = { "expire", false,
-	expire_decide, expire_shows };
 
 /* Replay */
 
@@ -129,9 +123,6 @@ replay_shows(struct qo_change *c, const struct qo_task *found)
 	return found->generation >= c->task.generation;
 }
 
-static const struct qo_change_kind replay_kind = { "replay", false,
-	replay_decide, replay_shows };
-
 /* Archive and back */
 
 static enum qo_verdict
@@ -158,9 +149,6 @@ archive_shows(struct qo_change *c, const struct qo_task *found)
 	return found->status == QO_STATUS_ARCHIVED;
 }
 
-static const struct qo_change_kind archive_kind = { "archive", false,
-	archive_decide, archive_shows };
-
 static enum qo_verdict
 unarchive_decide(struct qo_change *c)
 {
@@ -183,24 +171,39 @@ unarchive_shows(struct qo_change *c, const struct qo_task *found)
 	return found->status != QO_STATUS_ARCHIVED;
 }
 
-static const struct qo_change_kind unarchive_kind = { "unarchive", false,
-	unarchive_decide, unarchive_shows };
+static enum qo_verdict decide(struct qo_change *c);
 
 static const struct {
-	const char *name;
-	const struct qo_change_kind *kind;
+	struct qo_change_kind kind;
+	enum qo_verdict (*decide)(struct qo_change *c);
 } ops[] = {
-	[QO_ADMIN_CANCEL] = { "cancel", &cancel_kind },
-	[QO_ADMIN_EXPIRE] = { "expire", &expire_kind },
-	[QO_ADMIN_REPLAY] = { "replay", &replay_kind },
-	[QO_ADMIN_ARCHIVE] = { "archive", &archive_kind },
-	[QO_ADMIN_UNARCHIVE] = { "unarchive", &unarchive_kind },
+	[QO_ADMIN_CANCEL] = { { "cancel", false, decide, cancel_shows },
+	    cancel_decide },
+	[QO_ADMIN_EXPIRE] = { { "expire", false, decide, expire_shows },
+	    expire_decide },
+	[QO_ADMIN_REPLAY] = { { "replay", false, decide, replay_shows },
+	    replay_decide },
+	[QO_ADMIN_ARCHIVE] = { { "archive", false, decide, archive_shows },
+	    archive_decide },
+	[QO_ADMIN_UNARCHIVE] = { { "unarchive", false, decide,
+				     unarchive_shows },
+	    unarchive_decide },
 };
+
+static enum qo_verdict
+decide(struct qo_change *c)
+{
+	struct qo_admin *a = admin_of(c);
+
+	if (a->wanted != NULL && !a->wanted(&c->task, a->wanted_arg))
+		return not_allowed(c, "it is not what was looked for any more");
+	return ops[a->op].decide(c);
+}
 
 const char *
 qo_admin_op_name(enum qo_admin_op op)
 {
-	return ops[op].name;
+	return ops[op].kind.name;
 }
 
 /* What comes after the write: nothing that may not be lost */
@@ -288,7 +291,7 @@ qo_admin_init(
     struct qo_admin *a, struct qo_queue *q, enum qo_admin_op op, const char *id)
 {
 	memset(a, 0, sizeof(*a));
-	qo_change_init(&a->change, q, ops[op].kind, id);
+	qo_change_init(&a->change, q, &ops[op].kind, id);
 	qo_s3_req_init(&a->after, QO_S3_GET, NULL, NULL);
 	a->op = op;
 	a->failed_at = QO_WALL_NONE;

@@ -24,6 +24,10 @@ struct qo_admin {
 	enum qo_admin_op op;
 	const char *who;    /* cancel: cancelled_by; borrowed, may be NULL */
 	const char *reason; /* cancel: cancel_reason */
+	/* May the task as it was found be changed?  NULL: any.  Asked again
+	 * after a lost race; false: QO_LOST. */
+	bool (*wanted)(const struct qo_task *t, void *arg);
+	void *wanted_arg;
 	void (*done)(struct qo_admin *a);
 	void *arg;
 	/* private: what has to be done after the task was written */
