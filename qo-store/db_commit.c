@@ -1,24 +1,12 @@
 /*
- * The two threads behind db_submit.
- *
- * The commit thread takes everything that is queued, carries it out in one
+ * The commit thread: takes everything that is queued, carries it out in one
  * transaction and hands it back after the commit.  While that one is on its
- * way to disk the next group gathers.  The file thread does what may be slow
- * (sync, copy, verify, unlink) before or after, and passes on.
+ * way to disk the next group gathers.
  */
-#include <sys/eventfd.h>
-#include <sys/file.h>
-#include <errno.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "db_int.h"
-#include "io.h"
 #include "log.h"
-#include "xalloc.h"
 
 /* One transaction stays within these; the rest waits for the next. */
 #define GROUP_OPS   512
@@ -34,198 +22,6 @@
 /* Vids are reserved in blocks, so that the counter is not one more page in
  * every commit. */
 #define VID_BLOCK 10000
-
-static void
-queue_init(struct db_queue *q)
-{
-	pthread_condattr_t attr;
-
-	q->tail = &q->head;
-	if (pthread_mutex_init(&q->mu, NULL) != 0 ||
-	    pthread_condattr_init(&attr) != 0 ||
-	    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0 ||
-	    pthread_cond_init(&q->cv, &attr) != 0)
-		fatalx("no mutex or condition variable");
-	pthread_condattr_destroy(&attr);
-}
-
-static void
-queue_fini(struct db_queue *q)
-{
-	pthread_cond_destroy(&q->cv);
-	pthread_mutex_destroy(&q->mu);
-}
-
-/* Adds a list whose last link is *tail. */
-static void
-queue_push_list(struct db_queue *q, struct db_op *first, struct db_op **tail)
-{
-	pthread_mutex_lock(&q->mu);
-	*q->tail = first;
-	q->tail = tail;
-	pthread_cond_signal(&q->cv);
-	pthread_mutex_unlock(&q->mu);
-}
-
-static void
-queue_push(struct db_queue *q, struct db_op *op)
-{
-	op->queue_next = NULL;
-	queue_push_list(q, op, &op->queue_next);
-}
-
-static void
-queue_stop(struct db_queue *q)
-{
-	pthread_mutex_lock(&q->mu);
-	q->stop = true;
-	pthread_cond_signal(&q->cv);
-	pthread_mutex_unlock(&q->mu);
-}
-
-/* Waits for work, at most ms when that is not -1.  With q->mu held. */
-static void
-queue_wait(struct db_queue *q, int ms)
-{
-	struct timespec until;
-
-	if (ms == -1) {
-		pthread_cond_wait(&q->cv, &q->mu);
-		return;
-	}
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += ms % 1000 * 1000000L;
-	if (until.tv_nsec >= 1000000000L) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000L;
-	}
-	pthread_cond_timedwait(&q->cv, &q->mu, &until);
-}
-
-/* Hands a list of finished operations to the loop's thread. */
-static void
-give_back(struct db *db, struct db_op *first, struct db_op **tail)
-{
-	uint64_t one = 1;
-	bool wake;
-
-	pthread_mutex_lock(&db->done_mu);
-	wake = db->done == NULL;
-	*db->done_tail = first;
-	db->done_tail = tail;
-	pthread_mutex_unlock(&db->done_mu);
-	/* An eventfd that is not full (2^64 - 2 wake-ups) can not fail. */
-	if (wake && io_write_all(db->done_fd, &one, sizeof(one)) == -1)
-		qo_bug("eventfd: errno %d", errno);
-}
-
-static void
-give_back_one(struct db *db, struct db_op *op)
-{
-	op->queue_next = NULL;
-	give_back(db, op, &op->queue_next);
-}
-
-/* On the loop's thread. */
-static void
-finish_all(struct db *db)
-{
-	struct db_op *op, *next;
-
-	pthread_mutex_lock(&db->done_mu);
-	op = db->done;
-	db->done = NULL;
-	db->done_tail = &db->done;
-	pthread_mutex_unlock(&db->done_mu);
-	for (; op != NULL; op = next) {
-		next = op->queue_next;
-		op->done(op);
-	}
-}
-
-static void
-on_done(struct loop_io *io, uint32_t events)
-{
-	struct db *db = io->arg;
-	uint64_t n;
-
-	(void)events;
-	/* Emptied before the list is taken: what comes after wakes again. */
-	if (io_read_full(db->done_fd, &n, sizeof(n)) == -1)
-		qo_bug("eventfd: errno %d", errno);
-	finish_all(db);
-}
-
-/* Files to remove */
-
-void
-db_drop_at_commit(struct db *db, const char *name)
-{
-	struct db_drop *d;
-
-	d = xmalloc(sizeof(*d));
-	memcpy(d->name, name, sizeof(d->name));
-	d->next = db->group_drops;
-	db->group_drops = d;
-}
-
-static void
-drops_free(struct db_drop *d)
-{
-	struct db_drop *next;
-
-	for (; d != NULL; d = next) {
-		next = d->next;
-		free(d);
-	}
-}
-
-static void
-drops_join(struct db_drop **to, struct db_drop *d)
-{
-	while (*to != NULL)
-		to = &(*to)->next;
-	*to = d;
-}
-
-static void
-drops_hand_over(struct db *db)
-{
-	if (db->group_drops == NULL)
-		return;
-	pthread_mutex_lock(&db->files.mu);
-	drops_join(&db->drops, db->group_drops);
-	pthread_cond_signal(&db->files.cv);
-	pthread_mutex_unlock(&db->files.mu);
-	db->group_drops = NULL;
-}
-
-/*
- * A running backup holds blobs.lock shared: the files of its snapshot must
- * stay.  They then wait for the next removal, or are orphans at next start.
- */
-static void
-drops_unlink(struct db *db, struct db_drop *d)
-{
-	struct db_drop *next;
-
-	drops_join(&db->kept_drops, d);
-	if (flock(db->backup_fd, LOCK_EX | LOCK_NB) == -1)
-		return;
-	d = db->kept_drops;
-	db->kept_drops = NULL;
-	for (; d != NULL; d = next) {
-		next = d->next;
-		if (unlinkat(db->blobs_fd, d->name, 0) == -1)
-			log_warn(
-			    "%s/blobs/%s can not be removed", db->dir, d->name);
-		free(d);
-	}
-	flock(db->backup_fd, LOCK_UN);
-}
-
-/* The transaction */
 
 enum db_rc
 db_vid_next(struct db *db, int64_t *vid)
@@ -282,7 +78,7 @@ roll_back(struct db *db)
 {
 	if (sqlite3_get_autocommit(db->wr.h) == 0)
 		(void)db_run(&db->wr, ST_ROLLBACK);
-	drops_free(db->group_drops);
+	db_drops_free(db->group_drops);
 	db->group_drops = NULL;
 	/* What was reserved in this transaction is not: reserve again. */
 	db->vid_limit = 0;
@@ -381,8 +177,8 @@ run_group(struct db *db, struct db_op *first, struct db_op **tail)
 		db_complete_free(op->private);
 		op->private = NULL;
 	}
-	give_back(db, first, tail);
-	drops_hand_over(db);
+	db_give_back(db, first, tail);
+	db_drops_hand_over(db);
 }
 
 /* A bounded run of operations off the queue's front. */
@@ -456,14 +252,15 @@ wal_is_long(struct db *db)
 	return db->wal_pages - db->wal_copied > WAL_SOFT;
 }
 
-static void *
-commit_main(void *arg)
+void *
+db_commit_main(void *arg)
 {
 	struct db *db = arg;
 	struct db_queue *q = &db->commits;
 	struct db_op *first, **tail;
 	bool idle = false;
 
+	sqlite3_wal_hook(db->wr.h, on_wal, db);
 	pthread_mutex_lock(&q->mu);
 	for (;;) {
 		if ((first = take_group(q, &tail)) != NULL) {
@@ -477,7 +274,7 @@ commit_main(void *arg)
 		}
 		if (q->stop)
 			break;
-		queue_wait(q, idle ? -1 : IDLE_MS);
+		db_queue_wait(q, idle ? -1 : IDLE_MS);
 		if (q->head == NULL && !q->stop && !idle) {
 			pthread_mutex_unlock(&q->mu);
 			checkpoint(db);
@@ -487,221 +284,4 @@ commit_main(void *arg)
 	}
 	pthread_mutex_unlock(&q->mu);
 	return NULL;
-}
-
-/* The file thread */
-
-static enum db_rc
-copy_in(struct db *db, struct db_op *op)
-{
-	op->body = db_body_new(db);
-	return db_body_add_fd(
-	    op->body, op->copy_fd, op->copy_off, op->copy_len);
-}
-
-/* Prepares one operation; it goes on to the commit thread unless it is
- * finished or has failed. */
-static void
-file_work(struct db *db, struct db_op *op)
-{
-	enum db_rc rc = DB_OK;
-
-	switch (op->kind) {
-	case DB_OP_VERIFY:
-		op->rc = db_file_verify(op->copy_fd, op->copy_len, op->crc);
-		give_back_one(db, op);
-		return;
-	case DB_OP_UPLOAD_COMPLETE:
-		rc = db_complete_prepare(db, op);
-		break;
-	case DB_OP_PUT:
-	case DB_OP_PART_PUT:
-		if (op->body == NULL)
-			rc = copy_in(db, op);
-		break;
-	case DB_OP_BUCKET_CREATE:
-	case DB_OP_BUCKET_DELETE:
-	case DB_OP_BUCKET_SET:
-	case DB_OP_DELETE:
-	case DB_OP_SET_ACL:
-	case DB_OP_UPLOAD_CREATE:
-	case DB_OP_UPLOAD_ABORT:
-	case DB_OP_LIFECYCLE:
-		break;
-	}
-	if (rc == DB_OK && op->body != NULL)
-		rc = db_body_settle(op->body);
-	if (rc == DB_OK) {
-		queue_push(&db->commits, op);
-		return;
-	}
-	op->rc = rc;
-	db_body_free(op->body);
-	op->body = NULL;
-	db_complete_free(op->private);
-	op->private = NULL;
-	give_back_one(db, op);
-}
-
-static void *
-file_main(void *arg)
-{
-	struct db *db = arg;
-	struct db_queue *q = &db->files;
-	struct db_drop *drops;
-	struct db_op *op;
-
-	pthread_mutex_lock(&q->mu);
-	for (;;) {
-		if ((op = q->head) != NULL) {
-			if ((q->head = op->queue_next) == NULL)
-				q->tail = &q->head;
-			pthread_mutex_unlock(&q->mu);
-			file_work(db, op);
-		} else if ((drops = db->drops) != NULL) {
-			db->drops = NULL;
-			pthread_mutex_unlock(&q->mu);
-			drops_unlink(db, drops);
-		} else if (q->stop)
-			break;
-		else {
-			queue_wait(q, -1);
-			continue;
-		}
-		pthread_mutex_lock(&q->mu);
-	}
-	pthread_mutex_unlock(&q->mu);
-	return NULL;
-}
-
-static bool
-needs_file_work(const struct db_op *op)
-{
-	switch (op->kind) {
-	case DB_OP_VERIFY:
-	case DB_OP_UPLOAD_COMPLETE:
-		return true;
-	case DB_OP_PUT:
-	case DB_OP_PART_PUT:
-		return op->body == NULL ? op->copy_len > 0
-					: db_body_name(op->body) != NULL;
-	case DB_OP_BUCKET_CREATE:
-	case DB_OP_BUCKET_DELETE:
-	case DB_OP_BUCKET_SET:
-	case DB_OP_DELETE:
-	case DB_OP_SET_ACL:
-	case DB_OP_UPLOAD_CREATE:
-	case DB_OP_UPLOAD_ABORT:
-	case DB_OP_LIFECYCLE:
-		break;
-	}
-	return false;
-}
-
-static void
-hand_in(struct db *db)
-{
-	if (db->staged == NULL)
-		return;
-	queue_push_list(&db->commits, db->staged, db->staged_tail);
-	db->staged = NULL;
-	db->staged_tail = &db->staged;
-}
-
-static void
-on_turn_end(struct loop_task *t)
-{
-	hand_in(t->arg);
-}
-
-/*
- * What comes in one turn of the loop is handed in at its end as one: woken by
- * the first of sixteen, the commit thread would sync that one alone.
- */
-void
-db_submit(struct db *db, struct db_op *op)
-{
-	op->private = NULL;
-	memset(&op->bucket, 0, sizeof(op->bucket));
-	op->lc.next = NULL;
-	if (db->closing) { /* from the done of another */
-		db_body_free(op->body);
-		op->body = NULL;
-		op->rc = DB_ERROR;
-		give_back_one(db, op);
-		return;
-	}
-	if (needs_file_work(op)) {
-		queue_push(&db->files, op);
-		return;
-	}
-	op->queue_next = NULL;
-	*db->staged_tail = op;
-	db->staged_tail = &op->queue_next;
-	if (!db->turn_end.queued)
-		loop_defer(db->loop, &db->turn_end, on_turn_end, db);
-}
-
-int
-db_threads_start(struct db *db, struct qo_err *err)
-{
-	sigset_t all, old;
-	int r;
-
-	queue_init(&db->commits);
-	queue_init(&db->files);
-	db->done_tail = &db->done;
-	db->staged_tail = &db->staged;
-	if (pthread_mutex_init(&db->done_mu, NULL) != 0)
-		fatalx("no mutex");
-	sqlite3_wal_hook(db->wr.h, on_wal, db);
-	db->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (db->done_fd == -1 ||
-	    loop_io_add(db->loop, &db->done_io, db->done_fd, EPOLLIN, on_done,
-		db) == -1) {
-		qo_err_sys(err, errno, "eventfd");
-		return -1;
-	}
-	/* Signals are the main thread's. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&db->commit_thread, NULL, commit_main, db);
-	if (r == 0 &&
-	    (r = pthread_create(&db->file_thread, NULL, file_main, db)) != 0) {
-		queue_stop(&db->commits);
-		pthread_join(db->commit_thread, NULL);
-	}
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (r != 0) {
-		qo_err_sys(err, r, "pthread_create");
-		return -1;
-	}
-	db->threads = true;
-	return 0;
-}
-
-void
-db_threads_stop(struct db *db)
-{
-	if (db->threads) {
-		loop_defer_del(db->loop, &db->turn_end);
-		hand_in(db);
-		db->closing = true;
-		/* The file thread passes its work on: it ends first. */
-		queue_stop(&db->files);
-		pthread_join(db->file_thread, NULL);
-		queue_stop(&db->commits);
-		pthread_join(db->commit_thread, NULL);
-		while (db->done != NULL)
-			finish_all(db);
-		drops_unlink(db, db->drops);
-		drops_free(db->kept_drops);
-		queue_fini(&db->commits);
-		queue_fini(&db->files);
-		pthread_mutex_destroy(&db->done_mu);
-	}
-	if (db->done_fd != -1) {
-		loop_io_del(db->loop, &db->done_io);
-		close(db->done_fd);
-	}
 }

@@ -169,13 +169,30 @@ enum db_rc db_row_drop_old(
 /* Removes a stored body. */
 enum db_rc db_version_drop(struct db *db, int64_t vid);
 
-/* db_commit.c: the threads */
+/* db_queue.c: the way of an operation */
 int db_threads_start(struct db *db, struct qo_err *err);
 void db_threads_stop(struct db *db);
-/* A new vid, for the commit thread. */
+void db_queue_push(struct db_queue *q, struct db_op *op);
+/* Waits for work, at most ms when that is not -1.  With q->mu held. */
+void db_queue_wait(struct db_queue *q, int ms);
+/* Hands a list of finished operations to the loop's thread. */
+void db_give_back(struct db *db, struct db_op *first, struct db_op **tail);
+void db_give_back_one(struct db *db, struct db_op *op);
+
+/* db_commit.c: the commit thread */
+void *db_commit_main(void *arg);
+/* A new vid, inside a transaction. */
 enum db_rc db_vid_next(struct db *db, int64_t *vid);
+
+/* db_files.c: the file thread */
+void *db_file_main(void *arg);
 /* The file goes when this transaction is committed. */
 void db_drop_at_commit(struct db *db, const char *name);
+/* What the transaction dropped goes to the file thread. */
+void db_drops_hand_over(struct db *db);
+/* Unlinks these, and those that had to wait. */
+void db_drops_unlink(struct db *db, struct db_drop *d);
+void db_drops_free(struct db_drop *d);
 
 /* db_body.c */
 /* Without an MD5. */
