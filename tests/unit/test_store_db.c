@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
-#include <sys/wait.h>
+#include <sys/resource.h>
 
 #include "store_fixture.h"
 
@@ -547,6 +547,33 @@ START_TEST(test_refused_body_leaves_nothing)
 }
 END_TEST
 
+/* A limit on the size of files stands for a full disk. */
+START_TEST(test_body_without_space)
+{
+	struct rlimit old, low;
+	struct db_body *body;
+	enum db_rc rc = DB_OK;
+	char *p = large_text(LARGE, 1);
+	int64_t b;
+
+	b = fx_bucket("bb", DB_UNVERSIONED);
+	ck_assert_ptr_ne(signal(SIGXFSZ, SIG_IGN), SIG_ERR);
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &old), 0);
+	low = old;
+	low.rlim_cur = LARGE + 1000;
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &low), 0);
+	body = fx_body(p, LARGE);
+	ck_assert_int_eq(db_body_add(body, p, LARGE, &rc), -1);
+	ck_assert_int_eq(rc, DB_FULL);
+	db_body_free(body);
+	ck_assert_uint_eq(count_files("tmp"), 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &old), 0);
+	put_large(b, "k", LARGE, 1);
+	expect_large(b, "k", LARGE, 1);
+	free(p);
+}
+END_TEST
+
 START_TEST(test_copy)
 {
 	struct db_op op = { .kind = DB_OP_PUT, .key = "copy" };
@@ -735,6 +762,7 @@ main(void)
 	tcase_add_test(tc, test_set_acl);
 	tcase_add_test(tc, test_large_bodies);
 	tcase_add_test(tc, test_refused_body_leaves_nothing);
+	tcase_add_test(tc, test_body_without_space);
 	tcase_add_test(tc, test_copy);
 	tcase_add_test(tc, test_orphans);
 	tcase_add_test(tc, test_damage_is_seen);
