@@ -17,6 +17,25 @@ not_allowed(struct qo_change *c, const char *why)
 	    qo_status_name(c->task.status), why);
 }
 
+/* The entry of the state that is left: dead after the write, and nothing but
+ * its nonce is unknown. */
+static void
+leave(struct qo_admin *a)
+{
+	const struct qo_task *t = &a->change.task;
+
+	a->leaves_entry = true;
+	if (t->status == QO_STATUS_PENDING) {
+		a->left_index = qo_change_ready_index(t->priority);
+		a->left_time = t->available_at;
+	} else if (t->status == QO_STATUS_FAILED) {
+		a->left_index = QO_INDEX_FAILED;
+		a->left_time = t->completed_at;
+	} else {
+		a->leaves_entry = false;
+	}
+}
+
 /* Cancel */
 
 static enum qo_verdict
@@ -33,6 +52,7 @@ cancel_decide(struct qo_change *c)
 		return not_allowed(c,
 		    "only pending and running tasks can be "
 		    "cancelled");
+	leave(a);
 	t->cancelled_by = qo_task_dup(t, a->who);
 	t->cancel_reason = qo_task_dup(t, a->reason);
 	if (t->status == QO_STATUS_PENDING)
@@ -63,6 +83,7 @@ expire_decide(struct qo_change *c)
 		return not_allowed(c, "only pending tasks expire");
 	if (!qo_wall_is_set(t->expires_at) || t->expires_at.us > now.us)
 		return not_allowed(c, "it has not reached its expires_at");
+	leave(admin_of(c));
 	return qo_ends_expired(c, now);
 }
 
@@ -249,16 +270,16 @@ on_listed(struct qo_s3_req *r)
 	a->done(a);
 }
 
-/* The entry under failed/ has a nonce that only a LIST tells. */
+/* Its nonce only a LIST tells. */
 static void
-find_failed_entry(struct qo_admin *a)
+find_left_entry(struct qo_admin *a)
 {
 	struct qo_change *c = &a->change;
 	struct qo_entry e;
 	char *dot;
 
 	qo_entry_make(
-	    &e, QO_INDEX_FAILED, a->failed_at, c->id, c->task.generation);
+	    &e, a->left_index, a->left_time, c->id, c->task.generation);
 	if (qo_key_entry(&c->q->layout, &e, a->after_key) == -1 ||
 	    (dot = strrchr(a->after_key, '/')) == NULL) {
 		a->done(a);
@@ -280,8 +301,8 @@ on_changed(struct qo_change *c)
 	if (c->rc == QO_OK && a->op == QO_ADMIN_CANCEL &&
 	    c->task.status == QO_STATUS_RUNNING)
 		ring(a);
-	else if (c->rc == QO_OK && qo_wall_is_set(a->failed_at))
-		find_failed_entry(a);
+	else if (c->rc == QO_OK && a->leaves_entry)
+		find_left_entry(a);
 	else
 		a->done(a);
 }
@@ -294,7 +315,6 @@ qo_admin_init(
 	qo_change_init(&a->change, q, &ops[op].kind, id);
 	qo_s3_req_init(&a->after, QO_S3_GET, NULL, NULL);
 	a->op = op;
-	a->failed_at = QO_WALL_NONE;
 }
 
 void
@@ -307,6 +327,7 @@ qo_admin_fini(struct qo_admin *a)
 void
 qo_admin_start(struct qo_admin *a)
 {
+	a->leaves_entry = false;
 	a->change.done = on_changed;
 	a->change.arg = a;
 	qo_change_start(&a->change);

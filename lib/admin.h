@@ -33,7 +33,10 @@ struct qo_admin {
 	/* private: what has to be done after the task was written */
 	struct qo_s3_req after;
 	char after_key[QO_KEY_SIZE];
-	struct qo_wall failed_at; /* of a failed task: where its entry is */
+	bool leaves_entry; /* the old state has one, under a name of which
+			    * only the beginning is known */
+	enum qo_index left_index;
+	struct qo_wall left_time;
 };
 
 /* id is a valid one (qo_uuid_valid). */

@@ -102,6 +102,21 @@ status_of(const char *id)
 	return s;
 }
 
+/* An entry as a crashed writer leaves it. */
+static void
+put_entry(enum qo_index index, const char *id, int64_t generation)
+{
+	char key[QO_KEY_SIZE];
+	struct qo_s3_req r;
+	struct qo_entry e;
+
+	qo_entry_make(&e, index, qo_queue_now(st.q), id, generation);
+	ck_assert_int_eq(qo_key_entry(&st.q->layout, &e, key), 0);
+	qo_s3_req_init(&r, QO_S3_PUT, "qo-index", key);
+	ck_assert_int_eq(qo_s3_wait(st.s3, &r), QO_S3_OK);
+	qo_s3_req_fini(&r);
+}
+
 START_TEST(test_submit)
 {
 	struct qo_submission sub = plain();
@@ -492,8 +507,11 @@ START_TEST(test_cancel_pending)
 	ck_assert_str_eq(t.cancelled_by, "me");
 	ck_assert_str_eq(t.cancel_reason, "why not");
 	qo_task_fini(&t);
-	/* Twice is fine, and whoever meets the entry removes it. */
+	ck_assert_uint_eq(live_store_count(&st, "", NULL), 0);
+	/* Twice is fine. */
 	ck_assert_int_eq(admin(QO_ADMIN_CANCEL, id), QO_OK);
+	/* Whoever meets an entry of it removes it. */
+	put_entry(QO_INDEX_READY, id, 1);
 	ck_assert_int_eq(take(&cl, "w1"), QO_LOST);
 	qo_claim_fini(&cl);
 	qo_queue_flush(st.q);
@@ -624,21 +642,6 @@ START_TEST(test_lease_runs_out)
 	qo_claim_fini(&cl);
 }
 END_TEST
-
-/* An entry as a crashed writer leaves it. */
-static void
-put_entry(enum qo_index index, const char *id, int64_t generation)
-{
-	char key[QO_KEY_SIZE];
-	struct qo_s3_req r;
-	struct qo_entry e;
-
-	qo_entry_make(&e, index, qo_queue_now(st.q), id, generation);
-	ck_assert_int_eq(qo_key_entry(&st.q->layout, &e, key), 0);
-	qo_s3_req_init(&r, QO_S3_PUT, "qo-index", key);
-	ck_assert_int_eq(qo_s3_wait(st.s3, &r), QO_S3_OK);
-	qo_s3_req_fini(&r);
-}
 
 START_TEST(test_orphan_without_task)
 {
