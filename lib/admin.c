@@ -129,8 +129,7 @@ replay_decide(struct qo_change *c)
 		return not_allowed(c, "unarchive it first");
 	if (!qo_status_terminal(t->status))
 		return not_allowed(c, "only finished tasks can be replayed");
-	a->failed_at = t->status == QO_STATUS_FAILED ? t->completed_at
-						     : QO_WALL_NONE;
+	leave(a);
 	forget_last_run(t);
 	/* A time that has passed would end it again at once. */
 	if (qo_wall_is_set(t->expires_at) && t->expires_at.us <= now.us)
@@ -156,8 +155,7 @@ archive_decide(struct qo_change *c)
 		return QO_VERDICT_NOTHING;
 	if (!qo_status_terminal(t->status))
 		return not_allowed(c, "only finished tasks can be archived");
-	a->failed_at = t->status == QO_STATUS_FAILED ? t->completed_at
-						     : QO_WALL_NONE;
+	leave(a);
 	t->archived_from = t->status;
 	t->status = QO_STATUS_ARCHIVED;
 	return QO_VERDICT_WRITE;

@@ -719,10 +719,15 @@ struct claimer {
 	size_t left;
 };
 
+/* On a busy machine an answer may come too late: then it is not known, and
+ * the same claim goes on. */
 static void
 on_taken(struct qo_claim *cl)
 {
-	(*(size_t *)cl->arg)--;
+	if (cl->change.rc == QO_AGAIN)
+		qo_claim_take(cl, LEASE_MS);
+	else
+		(*(size_t *)cl->arg)--;
 }
 
 /* Eight who know the same entries and all go for all of them at once. */
