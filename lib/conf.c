@@ -100,6 +100,9 @@ finish_s3(struct conf *c)
 		s3->url = xstrdup(s3->endpoint);
 	else if (c->store.enabled && c->store.listen != NULL)
 		s3->url = store_url(c->store.listen);
+	if (s3->endpoint == NULL && c->store.enabled &&
+	    !is_set(c, "s3", "index_bucket"))
+		s3->index_bucket = xasprintf("%.57s-index", s3->bucket);
 	if (!is_set(c, "s3", "path_style"))
 		s3->path_style = s3->endpoint != NULL || c->store.enabled;
 	if (c->store.keys_file == NULL && c->store.data != NULL)

@@ -92,6 +92,7 @@ START_TEST(defaults)
 	ck_assert_str_eq(c->s3.url, "http://127.0.0.1:9710");
 	ck_assert_str_eq(c->s3.region, "us-east-1");
 	ck_assert_str_eq(c->s3.bucket, "qo");
+	ck_assert_str_eq(c->s3.index_bucket, "qo-index");
 	ck_assert_str_eq(c->s3.prefix, "");
 	ck_assert(c->s3.path_style);
 	ck_assert_int_eq(c->s3.versioning, CONF_VERSIONING_REQUIRED);
@@ -208,6 +209,7 @@ START_TEST(whole_file)
 	ck_assert_msg(c != NULL && said.len == 0, "%s", said.data);
 	ck_assert_str_eq(c->s3.url, "https://s3.example.org");
 	ck_assert(!c->store.enabled);
+	ck_assert_ptr_null(c->s3.index_bucket);
 	ck_assert_int_eq(c->worker.processes, 3);
 	ck_assert_int_eq(c->worker.lease_ms, 90000);
 	ck_assert_str_eq(c->worker.shards, "0-7");
