@@ -33,11 +33,12 @@ B	:= build
 endif
 
 # Programs appear here when they do something real.
-PROGS	:= qo-store
+PROGS	:= qo qo-store
 WARN	:= -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	   -Wpointer-arith -Wwrite-strings -Wformat=2 -Wvla -Wundef \
 	   -Wold-style-definition
-OURS	:= -std=c11 -D_GNU_SOURCE -DQO_VERSION='"$(VERSION)"' -Ilib \
+OURS	:= -std=c11 -D_GNU_SOURCE -DQO_VERSION='"$(VERSION)"' \
+	   -DQO_SYSCONFDIR='"$(SYSCONFDIR)"' -Ilib \
 	   -include lib/banned.h -MMD -MP $(WARN) $(SANFLAGS)
 WERROR	:= $(if $(CI),-Werror)
 LINK	= $(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS)
@@ -121,6 +122,12 @@ OF_STORE := $(filter $(B)/tests/unit/test_store_% \
 ifneq ($(OF_STORE),)
 $(OF_STORE): $(filter-out %/main.o,$(call objs,qo-store))
 $(OF_STORE): PKG_test := sqlite3
+endif
+
+# The same for the modules of qo.
+OF_QO	:= $(filter $(B)/tests/unit/test_qo_%,$(UNIT))
+ifneq ($(OF_QO),)
+$(OF_QO): $(filter-out %/main.o,$(call objs,qo))
 endif
 
 $(B)/tests/unit/test_s3_tls: PKG_test := libssl

@@ -1,0 +1,116 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "confval.h"
+
+#define NAMES_MAX 64
+
+extern const struct cmd cmd_config_show;
+extern const struct cmd cmd_init;
+extern const struct cmd cmd_pause;
+extern const struct cmd cmd_resume;
+extern const struct cmd cmd_version;
+
+/* In the order of the help. */
+const struct cmd *const cmd_table[] = {
+	&cmd_init,
+	&cmd_pause,
+	&cmd_resume,
+	&cmd_config_show,
+	&cmd_version,
+	NULL,
+};
+
+const struct opt cmd_global_opts[] = {
+	{ "config", 'c', "FILE",
+	    "Read this configuration instead of the usual one.", false },
+	{ "profile", 0, "NAME",
+	    "Use this profile of the AWS shared credentials file.", false },
+	{ "help", 'h', NULL, "Show help.", false },
+	{ "version", 'V', NULL, "Show the version.", false },
+	CMD_OPT_END,
+};
+
+const char *
+cmd_title(const struct cmd *c, char *out, size_t size)
+{
+	snprintf(out, size, "%s%s%s", c->name, c->sub != NULL ? " " : "",
+	    c->sub != NULL ? c->sub : "");
+	return out;
+}
+
+static void
+say_unknown(const char *word)
+{
+	const char *names[NAMES_MAX + 1], *near;
+	char shown[CONFVAL_SHOWN];
+	size_t n;
+
+	for (n = 0; cmd_table[n] != NULL && n < NAMES_MAX; n++)
+		names[n] = cmd_table[n]->name;
+	names[n] = NULL;
+	confval_shown(word, shown, sizeof(shown));
+	near = confval_nearest(word, names);
+	if (near != NULL)
+		exit_say("unknown command %s, did you mean %s?", shown, near);
+	else
+		exit_say("unknown command %s, see qo help", shown);
+}
+
+static void
+say_subs(const char *name)
+{
+	struct buf b;
+	size_t i;
+
+	buf_init(&b, 1024);
+	for (i = 0; cmd_table[i] != NULL; i++)
+		if (strcmp(cmd_table[i]->name, name) == 0)
+			buf_addf(&b, "%s%s", b.len > 0 ? ", " : "",
+			    cmd_table[i]->sub);
+	exit_say("%s needs one of: %s", name, b.data);
+	buf_fini(&b);
+}
+
+const struct cmd *
+cmd_find(char **words, int n, int *used)
+{
+	const struct cmd *c;
+	bool has_subs = false;
+	size_t i;
+
+	for (i = 0; (c = cmd_table[i]) != NULL; i++) {
+		if (strcmp(c->name, words[0]) != 0)
+			continue;
+		if (c->sub == NULL ||
+		    (n > 1 && strcmp(c->sub, words[1]) == 0)) {
+			*used = c->sub == NULL ? 1 : 2;
+			return c;
+		}
+		has_subs = true;
+	}
+	if (has_subs)
+		say_subs(words[0]);
+	else
+		say_unknown(words[0]);
+	return NULL;
+}
+
+enum exit_code
+cmd_format(const struct opts *o, enum out_format *format)
+{
+	const struct opt *opt;
+	bool json = false, jsonl = false;
+
+	for (opt = o->table; opt != NULL && opt->name != NULL; opt++) {
+		if (strcmp(opt->name, "json") == 0)
+			json = opts_has(o, "json");
+		if (strcmp(opt->name, "jsonl") == 0)
+			jsonl = opts_has(o, "jsonl");
+	}
+	if (json && jsonl)
+		return exit_usage("--json and --jsonl: only one of them");
+	*format = jsonl ? OUT_JSONL : json ? OUT_JSON : OUT_TEXT;
+	return EXIT_OK;
+}

@@ -1,0 +1,359 @@
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "out.h"
+#include "utf8.h"
+#include "xalloc.h"
+
+#define TEXT_MAX ((size_t)64 << 20)
+
+/* Escaping */
+
+/* Code point of the well-formed character of n bytes at p. */
+static uint32_t
+code_point(const unsigned char *p, size_t n)
+{
+	static const unsigned char masks[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	uint32_t c = p[0] & masks[n];
+	size_t i;
+
+	for (i = 1; i < n; i++)
+		c = c << 6 | (p[i] & 0x3f);
+	return c;
+}
+
+/* Characters that move, hide or turn what stands around them. */
+static bool
+is_unsafe(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c ||
+	    (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+	    (c >= 0x2060 && c <= 0x206f) || c == 0xfeff;
+}
+
+void
+out_escape(struct buf *b, const char *s, size_t len)
+{
+	char *copy = xmemdup0(s, len); /* utf8_char_len needs its NUL */
+	const unsigned char *p = (const unsigned char *)copy;
+	const unsigned char *end = p + len;
+	uint32_t c;
+	size_t n;
+
+	for (; p < end; p += n) {
+		n = utf8_char_len(p);
+		if (n == 0) {
+			buf_addf(b, "\\x%02x", *p);
+			n = 1;
+			continue;
+		}
+		c = code_point(p, n);
+		if (!is_unsafe(c))
+			buf_add(b, p, n);
+		else if (c == '\n')
+			buf_adds(b, "\\n");
+		else if (c == '\t')
+			buf_adds(b, "\\t");
+		else if (c < 0x80)
+			buf_addf(b, "\\x%02x", c);
+		else
+			buf_addf(b, "\\u%04x", c);
+	}
+	free(copy);
+}
+
+size_t
+out_width(const char *s, size_t len)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < len; i++)
+		if (((unsigned char)s[i] & 0xc0) != 0x80)
+			n++;
+	return n;
+}
+
+/* The terminal */
+
+bool
+out_is_terminal(void)
+{
+	return isatty(STDOUT_FILENO) == 1;
+}
+
+bool
+out_is_coloured(void)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return out_is_terminal() && (no == NULL || no[0] == '\0') &&
+	    term != NULL && strcmp(term, "dumb") != 0;
+}
+
+size_t
+out_columns(void)
+{
+	struct winsize ws;
+
+	if (!out_is_terminal() || ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) == -1)
+		return 0;
+	return ws.ws_col;
+}
+
+static const char *
+style_on(enum out_style style)
+{
+	switch (style) {
+	case OUT_PLAIN:
+		break;
+	case OUT_BOLD:
+		return "\033[1m";
+	case OUT_DIM:
+		return "\033[2m";
+	case OUT_GOOD:
+		return "\033[32m";
+	case OUT_WARN:
+		return "\033[33m";
+	case OUT_BAD:
+		return "\033[31m";
+	case OUT_BUSY:
+		return "\033[34m";
+	}
+	return "";
+}
+
+/* Clean text in its style. */
+static void
+put_styled(enum out_style style, const char *p, size_t len)
+{
+	bool styled = style != OUT_PLAIN && len > 0 && out_is_coloured();
+
+	if (styled)
+		fputs(style_on(style), stdout);
+	fwrite(p, 1, len, stdout);
+	if (styled)
+		fputs("\033[0m", stdout);
+}
+
+static void __attribute__((format(printf, 2, 0)))
+add_clean(struct buf *b, const char *fmt, va_list ap)
+{
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	buf_vaddf(&text, fmt, ap);
+	out_escape(b, text.data, text.len);
+	buf_fini(&text);
+}
+
+void
+out_line(const char *fmt, ...)
+{
+	struct buf b;
+	va_list ap;
+
+	buf_init(&b, TEXT_MAX);
+	va_start(ap, fmt);
+	add_clean(&b, fmt, ap);
+	va_end(ap);
+	buf_addc(&b, '\n');
+	out_raw(b.data, b.len);
+	buf_fini(&b);
+}
+
+void
+out_text(enum out_style style, const char *fmt, ...)
+{
+	struct buf b;
+	va_list ap;
+
+	buf_init(&b, TEXT_MAX);
+	va_start(ap, fmt);
+	add_clean(&b, fmt, ap);
+	va_end(ap);
+	put_styled(style, b.data, b.len);
+	buf_fini(&b);
+}
+
+void
+out_raw(const char *p, size_t len)
+{
+	fwrite(p, 1, len, stdout);
+}
+
+bool
+out_broken(void)
+{
+	return ferror(stdout) != 0;
+}
+
+/* Tables */
+
+struct cell {
+	char *text;
+	size_t len, width;
+	enum out_style style;
+};
+
+struct out_table {
+	const struct out_col *cols;
+	size_t ncols;
+	struct cell *cells;
+	size_t n, cap;
+};
+
+struct out_table *
+out_table_new(const struct out_col *cols, size_t n)
+{
+	struct out_table *t;
+
+	t = xcalloc(1, sizeof(*t));
+	t->cols = cols;
+	t->ncols = n;
+	return t;
+}
+
+void
+out_cell(struct out_table *t, enum out_style style, const char *fmt, ...)
+{
+	struct cell *c;
+	struct buf b;
+	va_list ap;
+
+	if (t->n == t->cap) {
+		t->cap = t->cap == 0 ? 64 : t->cap * 2;
+		t->cells = xreallocarray(t->cells, t->cap, sizeof(*t->cells));
+	}
+	c = &t->cells[t->n++];
+	buf_init(&b, TEXT_MAX);
+	va_start(ap, fmt);
+	add_clean(&b, fmt, ap);
+	va_end(ap);
+	c->text = buf_take(&b, &c->len);
+	c->width = out_width(c->text, c->len);
+	c->style = style;
+}
+
+size_t
+out_table_rows(const struct out_table *t)
+{
+	return (t->n + t->ncols - 1) / t->ncols;
+}
+
+static void
+put_blanks(size_t n)
+{
+	while (n-- > 0)
+		putchar(' ');
+}
+
+/* Cut to room columns, which is not 0. */
+static void
+put_cut(const struct cell *c, size_t room)
+{
+	size_t bytes = 0, seen = 0;
+
+	if (c->width <= room) {
+		put_styled(c->style, c->text, c->len);
+		return;
+	}
+	while (bytes < c->len && seen + 1 < room) {
+		do
+			bytes++;
+		while (((unsigned char)c->text[bytes] & 0xc0) == 0x80);
+		seen++;
+	}
+	put_styled(c->style, c->text, bytes);
+	fputs("\xe2\x80\xa6", stdout); /* an ellipsis */
+}
+
+static void
+put_row(const struct out_table *t, const struct cell *row, const size_t *widths,
+    size_t columns)
+{
+	size_t i, pad, at = 0;
+
+	for (i = 0; i < t->ncols; i++) {
+		pad = widths[i] - row[i].width;
+		if (t->cols[i].right)
+			put_blanks(pad);
+		if (i + 1 == t->ncols && columns > at + 8)
+			put_cut(&row[i], columns - at);
+		else
+			put_styled(row[i].style, row[i].text, row[i].len);
+		if (i + 1 == t->ncols)
+			break;
+		put_blanks((t->cols[i].right ? 0 : pad) + 2);
+		at += widths[i] + 2;
+	}
+	putchar('\n');
+}
+
+void
+out_table_print(struct out_table *t)
+{
+	struct cell *head;
+	size_t *widths, i, columns = out_columns();
+
+	while (t->n % t->ncols != 0)
+		out_cell(t, OUT_PLAIN, "%s", "");
+	head = xcalloc(t->ncols, sizeof(*head));
+	widths = xcalloc(t->ncols, sizeof(*widths));
+	for (i = 0; i < t->ncols; i++) {
+		head[i].text = (char *)(uintptr_t)t->cols[i].title;
+		head[i].len = strlen(t->cols[i].title);
+		head[i].width = widths[i] = head[i].len;
+		head[i].style = OUT_BOLD;
+	}
+	for (i = 0; i < t->n; i++)
+		if (t->cells[i].width > widths[i % t->ncols])
+			widths[i % t->ncols] = t->cells[i].width;
+	if (t->n > 0)
+		put_row(t, head, widths, columns);
+	for (i = 0; i < t->n; i += t->ncols)
+		put_row(t, &t->cells[i], widths, columns);
+	for (i = 0; i < t->n; i++)
+		free(t->cells[i].text);
+	free(t->cells);
+	free(widths);
+	free(head);
+	free(t);
+}
+
+/* Durations */
+
+void
+out_duration(struct buf *b, int64_t ms)
+{
+	int64_t s = ms < 0 ? 0 : ms / 1000;
+
+	if (ms < 1000)
+		buf_addf(b, "%lldms", (long long)(ms < 0 ? 0 : ms));
+	else if (s < 60)
+		buf_addf(b, "%llds", (long long)s);
+	else if (s < 3600)
+		buf_addf(
+		    b, "%lldm %llds", (long long)s / 60, (long long)s % 60);
+	else if (s < 86400)
+		buf_addf(b, "%lldh %lldm", (long long)s / 3600,
+		    (long long)s / 60 % 60);
+	else
+		buf_addf(b, "%lldd %lldh", (long long)s / 86400,
+		    (long long)s / 3600 % 24);
+}
+
+const char *
+out_duration_text(int64_t ms, char out[OUT_DURATION_SIZE])
+{
+	struct buf b;
+
+	buf_init(&b, OUT_DURATION_SIZE - 1);
+	out_duration(&b, ms);
+	snprintf(out, OUT_DURATION_SIZE, "%s", b.data);
+	buf_fini(&b);
+	return out;
+}

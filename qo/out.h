@@ -1,0 +1,105 @@
+/*
+ * out.h - what qo prints: tables for people, JSON for programs.
+ *
+ * Everything goes to stdout.  Whatever task data holds, a terminal gets no
+ * control characters of it, and JSON stays valid.  Colour only on a terminal
+ * and without NO_COLOR.
+ */
+#ifndef OUT_H
+#define OUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "buf.h"
+#include "clock.h"
+#include "json.h"
+
+enum out_format {
+	OUT_TEXT = 0,
+	OUT_JSON, /* one document */
+	OUT_JSONL /* one line a record */
+};
+
+enum out_style {
+	OUT_PLAIN = 0,
+	OUT_BOLD,
+	OUT_DIM,
+	OUT_GOOD, /* green */
+	OUT_WARN, /* yellow */
+	OUT_BAD,  /* red */
+	OUT_BUSY  /* blue: under way */
+};
+
+/* Adds text with control characters, broken UTF-8 and characters that turn
+ * the direction of writing made visible: \n, \x1b, \u202e. */
+void out_escape(struct buf *b, const char *s, size_t len);
+/* Characters of escaped text, as columns on a terminal. */
+size_t out_width(const char *s, size_t len);
+/* Is stdout a terminal, and shall it be coloured? */
+bool out_is_terminal(void);
+bool out_is_coloured(void);
+/* Columns of the terminal; 0 when stdout is none. */
+size_t out_columns(void);
+
+/* A line, escaped, with its newline. */
+void out_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Part of a line, escaped, in a style. */
+void out_text(enum out_style style, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Bytes as they are: only for what we made ourselves or for raw data that
+ * the user asked for. */
+void out_raw(const char *p, size_t len);
+/* stdout can not be written any more (a pipe was closed): long work ends. */
+bool out_broken(void);
+
+/* A table: columns are as wide as they must be; the last one is cut at the
+ * edge of a terminal. */
+struct out_table;
+
+struct out_col {
+	const char *title;
+	bool right; /* numbers */
+};
+
+struct out_table *out_table_new(const struct out_col *cols, size_t n);
+/* The next cell, row after row. */
+void out_cell(struct out_table *t, enum out_style style, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+size_t out_table_rows(const struct out_table *t);
+/* Nothing at all when it has no rows; frees it. */
+void out_table_print(struct out_table *t);
+
+/* JSON: a list in either form.  Records are complete JSON texts. */
+struct out_list {
+	enum out_format format; /* OUT_JSON or OUT_JSONL */
+	size_t n;
+};
+
+void out_list_begin(struct out_list *l, enum out_format format);
+void out_list_add(struct out_list *l, const char *json, size_t len);
+void out_list_end(struct out_list *l);
+/* One document; indented on a terminal. */
+void out_json(const char *json, size_t len);
+
+/*
+ * JSON text member by member, into a buf.  A comma is put where one is
+ * needed.  name NULL: an element of an array.  What a value lacks (NULL,
+ * QO_WALL_NONE) is null.
+ */
+void out_json_open(struct buf *b, const char *name, char bracket);
+void out_json_close(struct buf *b, char bracket);
+void out_json_str(struct buf *b, const char *name, const char *value);
+void out_json_int(struct buf *b, const char *name, int64_t value);
+void out_json_double(struct buf *b, const char *name, double value);
+void out_json_bool(struct buf *b, const char *name, bool value);
+void out_json_time(struct buf *b, const char *name, struct qo_wall value);
+void out_json_raw(struct buf *b, const char *name, const struct qo_json *value);
+
+/* "12s", "3m 20s", "4h 10m", "2d 3h"; not negative. */
+void out_duration(struct buf *b, int64_t ms);
+#define OUT_DURATION_SIZE 32
+const char *out_duration_text(int64_t ms, char out[OUT_DURATION_SIZE]);
+
+#endif
