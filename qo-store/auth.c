@@ -3,14 +3,24 @@
 #include "reply.h"
 #include "server.h"
 #include "token.h"
+#include "xml.h"
+#include "xmlout.h"
 
 static void
 reply_verdict(struct request *r, enum qo_sigv4_verdict v)
 {
 	const struct qo_sigv4_fault *f;
+	struct buf extra;
 
 	f = qo_sigv4_fault(v, r->auth.presigned);
-	reply_fault(r, f->status, f->code, f->message);
+	buf_init(&extra, 4096);
+	/* Clients read these and try again with the right values. */
+	if (v == QO_SIGV4_REGION_BAD)
+		xml_add(&extra, "Region", r->srv->conf->region);
+	if (v == QO_SIGV4_SKEWED)
+		xmlout_time(&extra, "ServerTime", qo_wall_local().us);
+	reply_fault(r, f->status, f->code, f->message, extra.data);
+	buf_fini(&extra);
 }
 
 static void

@@ -65,13 +65,13 @@ add_common(struct request *r, int status)
 }
 
 void
-reply_fault(
-    struct request *r, int status, const char *code, const char *message)
+reply_fault(struct request *r, int status, const char *code,
+    const char *message, const char *extra)
 {
 	struct buf b;
 
 	buf_init(&b, ERROR_MAX);
-	s3err_body(&b, code, message, r->resource, r->id);
+	s3err_body(&b, code, message, r->resource, r->id, extra);
 	if (status == 503)
 		reply_header(r, "Retry-After", "1");
 	reply_header(r, "Content-Type", "application/xml");
@@ -85,7 +85,7 @@ reply_fault(
 void
 reply_error(struct request *r, enum s3_err e)
 {
-	reply_fault(r, s3err_status(e), s3err_code(e), s3err_message(e));
+	reply_fault(r, s3err_status(e), s3err_code(e), s3err_message(e), NULL);
 }
 
 void
@@ -97,7 +97,7 @@ reply_errorf(struct request *r, enum s3_err e, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	reply_fault(r, s3err_status(e), s3err_code(e), text);
+	reply_fault(r, s3err_status(e), s3err_code(e), text, NULL);
 }
 
 enum s3_err

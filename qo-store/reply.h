@@ -13,9 +13,9 @@ void reply_error(struct request *r, enum s3_err e);
 /* With a message of its own (may hold anything; it is escaped). */
 void reply_errorf(struct request *r, enum s3_err e, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Any other, by its code. */
-void reply_fault(
-    struct request *r, int status, const char *code, const char *message);
+/* Any other, by its code; extra as for s3err_body. */
+void reply_fault(struct request *r, int status, const char *code,
+    const char *message, const char *extra);
 /* What a database outcome other than DB_OK means to the client. */
 enum s3_err reply_db_err(enum db_rc rc);
 void reply_db(struct request *r, enum db_rc rc);

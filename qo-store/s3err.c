@@ -147,12 +147,14 @@ s3err_status(enum s3_err e)
 
 void
 s3err_body(struct buf *b, const char *code, const char *message,
-    const char *resource, const char *request_id)
+    const char *resource, const char *request_id, const char *extra)
 {
 	buf_adds(b, XMLOUT_DECL "<Error>");
 	xml_add(b, "Code", code);
 	xml_add(b, "Message", message);
 	xml_add(b, "Resource", resource);
 	xml_add(b, "RequestId", request_id);
+	if (extra != NULL)
+		buf_adds(b, extra);
 	buf_adds(b, "</Error>");
 }

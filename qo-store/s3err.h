@@ -71,8 +71,9 @@ const char *s3err_code(enum s3_err e);
 const char *s3err_message(enum s3_err e);
 int s3err_status(enum s3_err e);
 
-/* The XML document of an error; resource is a path as it was sent. */
+/* The XML document of an error; resource is a path as it was sent; extra
+ * is NULL or elements of its own, escaped already. */
 void s3err_body(struct buf *b, const char *code, const char *message,
-    const char *resource, const char *request_id);
+    const char *resource, const char *request_id, const char *extra);
 
 #endif

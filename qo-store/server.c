@@ -174,7 +174,9 @@ reply_payload(struct request *r, enum s3_err e)
 	const struct qo_sigv4_fault *f = r->payload.fault;
 
 	if (f != NULL)
-		reply_fault(r, f->status, f->code, f->message);
+		reply_fault(r, f->status, f->code, f->message, NULL);
+	else if (e == S3_UNAVAILABLE)
+		reply_db(r, r->payload.rc);
 	else
 		reply_error(r, e);
 }
@@ -302,7 +304,7 @@ on_error(int status, const char *reason, struct buf *body, const char **type,
 	}
 	request_make_id(s, id);
 	*type = "application/xml";
-	s3err_body(body, code, reason, "/", id);
+	s3err_body(body, code, reason, "/", id, NULL);
 	buf_addf(headers,
 	    "x-amz-request-id: %s\r\nx-amz-id-2: %s\r\n"
 	    "X-Content-Type-Options: nosniff\r\n",

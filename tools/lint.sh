@@ -76,8 +76,9 @@ cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 -j2 \
     --suppress=unusedStructMember --suppress=checkersReport \
     --suppress=normalCheckLevelMaxBranches --suppress=ctuuninitvar \
     --suppress=autoVariables --suppress=readdirCalled \
-    --suppress=getpwuidCalled --suppress=varFuncNullUB -D_GNU_SOURCE -DQO_VERSION='""' -Ilib \
-    -Ibuild/lint "${sources[@]}" || complain "cppcheck"
+    --suppress=getpwuidCalled --suppress=varFuncNullUB \
+    -D_GNU_SOURCE -DQO_VERSION='""' -Ilib -Ibuild/lint \
+    "${sources[@]}" || complain "cppcheck"
 
 # Names of functions, not parts of longer names.
 not_in_name='(^|[^[:alnum:]_.>])'

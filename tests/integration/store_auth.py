@@ -277,7 +277,7 @@ def preflight(origin, method, headers=None):
     return anon.send("OPTIONS", "/bkt/k", "", b"", h)
 
 
-@case("cors")
+@case("38_cors")
 def _():
     eq(preflight("https://a.example.org", "GET").status, 403)
     eq(admin("PUT", "/bkt", "cors", CORS).status, 200)
@@ -310,7 +310,7 @@ def _():
         eq(rc(admin("PUT", "/bkt", "cors", bad)), (400, "MalformedXML"))
 
 
-@case("cors_star_is_not_for_sessions")
+@case("38_cors_star_is_not_for_sessions")
 def _():
     ro = session(mint(admin))
     r = ro.get("/bkt/k", origin="https://evil.test")

@@ -43,7 +43,7 @@ def case(name):
             fn()
             print("ok " + name, flush=True)
         except Skip as e:
-            print("skip %s: %s" % (name, e), flush=True)
+            print("skip %s: %s" % (name, str(e).split("\n")[0]), flush=True)
         except BaseException as e:
             if isinstance(e, KeyboardInterrupt):
                 raise
@@ -313,7 +313,9 @@ class Client:
         if signed:
             if self.token:
                 h["x-amz-security-token"] = self.token
-            sign(method, path, query, h,
+            # The canonical path has one spelling of each byte.
+            plain = urllib.parse.unquote_to_bytes(path)
+            sign(method, urllib.parse.quote(plain, safe="/-_.~"), query, h,
                  payload or hashlib.sha256(body).hexdigest(),
                  self.key, date, **kw)
         return self.send(method, path, query, body, h)
