@@ -11,6 +11,13 @@ prefix_set_has(const struct prefix_set *set, const char *name)
 	return false;
 }
 
+/* Is the key's own policy about names satisfied? */
+static bool
+within(const struct access_id *who, const char *name)
+{
+	return who->prefixes == NULL || prefix_set_has(who->prefixes, name);
+}
+
 static bool
 owns(const struct access_id *who, const struct db_bucket *b)
 {
@@ -50,22 +57,17 @@ access_bucket(const struct access_id *who, enum access_kind kind,
 	case ACCESS_BUCKET_LOOK:
 		return owns(who, b) || acl_reads(b->acl);
 	case ACCESS_BUCKET_READ:
-		return who->may_read && owns(who, b);
+		return who->may_read && owns(who, b) &&
+		    (*name == '\0' || within(who, name));
 	case ACCESS_BUCKET_ADMIN:
 		return who->may_admin && owns(who, b);
 	case ACCESS_LIST:
-		return who->may_read &&
-		    (who->prefixes == NULL ||
-			prefix_set_has(who->prefixes, name)) &&
+		return who->may_read && within(who, name) &&
 		    (owns(who, b) || acl_reads(b->acl));
 	case ACCESS_GET:
-		return who->may_read &&
-		    (who->prefixes == NULL ||
-			prefix_set_has(who->prefixes, name));
+		return who->may_read && within(who, name);
 	case ACCESS_PUT:
-		return who->may_write &&
-		    (who->prefixes == NULL ||
-			prefix_set_has(who->prefixes, name)) &&
+		return who->may_write && within(who, name) &&
 		    (owns(who, b) || b->acl == DB_ACL_PUBLIC_READ_WRITE);
 	case ACCESS_DELETE_MANY:
 		return who->may_write &&

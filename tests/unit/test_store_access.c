@@ -59,6 +59,8 @@ static const struct {
 	{ "rwp", ACCESS_GET, DB_ACL_PRIVATE, "out", false },
 	{ "rwp", ACCESS_LIST, DB_ACL_PRIVATE, "", false },
 	{ "rwp", ACCESS_LIST, DB_ACL_PRIVATE, "in/sub", true },
+	{ "rwp", ACCESS_BUCKET_READ, DB_ACL_PRIVATE, "", true },
+	{ "rwp", ACCESS_BUCKET_READ, DB_ACL_PRIVATE, "out", false },
 	{ "rwao", ACCESS_LIST, DB_ACL_PRIVATE, "", false },
 	{ "rwao", ACCESS_LIST, DB_ACL_PUBLIC_READ, "", true },
 	{ "rwao", ACCESS_LIST, DB_ACL_AUTHENTICATED_READ, "", true },
