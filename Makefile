@@ -63,7 +63,7 @@ INTEGRATION := $(wildcard tests/integration/*.sh)
 # The program in C that the script of the same name runs.
 LIVE	:= $(B)/tests/integration/s3_live
 FUZZERS	:= $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
-BENCH	:= $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
+BENCH	:= $(patsubst %.c,$(B)/%,$(wildcard bench/bench_*.c bench/store_*.c))
 MAN	:= $(wildcard man/*.[1578])
 
 # A second make, after something was installed, with all cores unless the
@@ -114,6 +114,8 @@ $(FUZZERS): %: %.o $(B)/libqo.a
 $(BENCH): %: %.o $(B)/libqo.a
 	$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) \
 	    $(call pkg_libs,$(PKG_lib) $(PKG_test)) -lpthread $(LDLIBS)
+
+$(B)/bench/bench_store: $(B)/bench/lean.o $(B)/tests/integration/storeproc.o
 
 # What tests qo-store's own modules links all of it but main.
 OF_STORE := $(filter $(B)/tests/unit/test_store_% \
