@@ -17,8 +17,8 @@ FUZZ_SECONDS ?= 10
 # Installs what is missing; `make check DEPS=:` takes the machine as it is.
 DEPS	?= tools/deps.sh
 
-# A build with sanitizers or with fuzzers has its own directory: objects of
-# two kinds never meet.
+# A build with sanitizers, with fuzzers or with crash points (lib/fault.h) has
+# its own directory: objects of two kinds never meet.
 ifdef FUZZ
 B	:= build-fuzz
 CC	:= clang
@@ -28,6 +28,9 @@ else ifdef SAN
 B	:= build-san
 SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all \
 	   -fno-omit-frame-pointer
+else ifdef FAULTS
+B	:= build-faults
+SANFLAGS := -DQO_FAULTS
 else
 B	:= build
 endif
@@ -106,6 +109,15 @@ $(UNIT): %: %.o $(UNIT_HELP) $(B)/libqo.a
 $(LIVE): $(call objs,tests/integration) $(B)/libqo.a
 	$(LINK) -Wl,--wrap=qo_wall_local -o $@ $^ \
 	    $(call pkg_libs,$(PKG_lib)) -lpthread $(LDLIBS)
+
+# The crash points are in objects of their own, which come before the library.
+OF_FAULTS := $(patsubst %,$(B)/faults/lib/%.o,fault s3_flight)
+$(B)/tests/unit/test_crashpoints: $(OF_FAULTS)
+$(B)/tests/unit/test_crashpoints.o: OURS += -DQO_FAULTS
+$(OF_FAULTS): $(B)/faults/%.o: %.c $(B)/flags
+	@mkdir -p $(@D)
+	$(CC) $(OURS) -DQO_FAULTS $(WERROR) $(call pkg_cflags,$(PKG_lib)) \
+	    $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 $(FUZZERS): %: %.o $(B)/libqo.a
 	$(LINK) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(filter %.a,$^) \

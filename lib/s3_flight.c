@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fault.h"
 #include "log.h"
 #include "retry.h"
 #include "s3_answer.h"
@@ -255,6 +256,7 @@ s3_flight_attempt(struct qo_s3_flight *f)
 	r->res.attempts++;
 	s3->stats.requests[r->op]++;
 	s3->stats.bytes_out += r->body_len;
+	fault_point();
 	http_send(s3->http, &f->http);
 }
 
@@ -407,10 +409,12 @@ on_attempt_done(struct http_req *h)
 	struct qo_s3_flight *f = h->arg;
 	struct qo_s3 *s3 = f->s3;
 
+	fault_point();
 	s3->stats.bytes_in += h->head_in.len + h->body_in.len;
 	if (h->result == HTTP_DONE)
 		learn_time(s3, h);
 	s3_answer_read(f->req, h, s3->err_xml);
+	fault_point();
 	if (!retry(f))
 		land(f);
 }

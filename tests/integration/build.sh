@@ -19,7 +19,7 @@ tar -c --exclude='./build*' --exclude=./.git --exclude=./run . |
     tar -x -C "$tmp"
 cd "$tmp" || exit 1
 # Not the flags and jobs of the make that runs the tests.
-unset MAKEFLAGS MFLAGS MAKELEVEL CFLAGS CI SAN FUZZ
+unset MAKEFLAGS MFLAGS MAKELEVEL CFLAGS CI SAN FUZZ FAULTS
 build() {
 	make -j2 CFLAGS=-O0 "$@"
 }
@@ -36,6 +36,13 @@ if build -q; then
 	ok nothing_to_do
 else
 	fail nothing_to_do "a second make would $(build -n | head -n 1)"
+fi
+
+# Crash points are for test builds.
+if nm build/libqo.a build/bin/* | grep -q 'fault_point'; then
+	fail no_crash_points "fault_point is in what would be installed"
+else
+	ok no_crash_points
 fi
 
 # What includes buf.h is asked of the compiler again, not of the .d files
