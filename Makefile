@@ -110,6 +110,11 @@ $(LIVE): $(call objs,tests/integration) $(B)/libqo.a
 	$(LINK) -Wl,--wrap=qo_wall_local -o $@ $^ \
 	    $(call pkg_libs,$(PKG_lib)) -lpthread $(LDLIBS)
 
+# Programs that scripts use in tests.
+TOOLS	:= $(patsubst %.c,$(B)/%,$(wildcard tests/tools/*.c))
+$(TOOLS): %: %.o $(B)/tests/unit/faultproxy.o $(B)/libqo.a
+	$(LINK) -o $@ $^ $(call pkg_libs,libbsd-overlay) -lpthread $(LDLIBS)
+
 # The crash points are in objects of their own, which come before the library.
 OF_FAULTS := $(patsubst %,$(B)/faults/lib/%.o,fault s3_flight)
 $(B)/tests/unit/test_crashpoints: $(OF_FAULTS)
@@ -165,7 +170,7 @@ check-san: ## the same with ASan and UBSan, in build-san
 test: all units $(LIVE) ## run every test; installs nothing
 	@tests/run $(B) $(UNIT) $(INTEGRATION)
 
-units: $(UNIT) ## build the unit tests alone
+units: $(UNIT) $(TOOLS) ## build the unit tests alone
 
 lint: ## check format, sources, scripts and manual pages
 	@$(DEPS) build lint
