@@ -13,7 +13,6 @@
 #include "s3_fixture.h"
 #include "scan.h"
 #include "submit.h"
-#include "tags.h"
 
 #define nitems(a) (sizeof(a) / sizeof((a)[0]))
 #define MANY      1100 /* more than a page */
@@ -425,34 +424,6 @@ START_TEST(test_circles)
 }
 END_TEST
 
-static const struct {
-	const char *tags, *name, *value;
-	bool match;
-} tagged[] = {
-	{ "{\"a\":\"x\",\"b\":\"y\"}", "a", "x", true },
-	{ "{\"a\":\"x\",\"b\":\"y\"}", "b", "y", true },
-	{ "{\"a\":\"x\",\"b\":\"y\"}", "b", "x", false },
-	{ "{\"a\":\"x\"}", "aa", "x", false },
-	{ "{\"a\":\"x\"}", "a", "", false },
-	{ "{\"a\":\"\"}", "a", "", true },
-	{ "{\"n\":1.50}", "n", "1.50", true },
-	{ "{\"n\":true , \"m\":1}", "n", "true", true },
-	{ "{\"\\u0061\":\"\\u0062\"}", "a", "b", true },
-	{ "{}", "a", "x", false },
-	{ NULL, "a", "x", false },
-};
-
-START_TEST(test_tags)
-{
-	struct qo_json tags = { tagged[_i].tags,
-		tagged[_i].tags != NULL ? strlen(tagged[_i].tags) : 0 };
-
-	ck_assert_int_eq(
-	    qo_tags_match(&tags, tagged[_i].name, tagged[_i].value),
-	    tagged[_i].match);
-}
-END_TEST
-
 int
 main(void)
 {
@@ -473,7 +444,6 @@ main(void)
 	suite_add_tcase(s, tc);
 	tcase_set_timeout(pure, 60);
 	tcase_add_loop_test(pure, test_circles, 0, (int)nitems(circles));
-	tcase_add_loop_test(pure, test_tags, 0, (int)nitems(tagged));
 	suite_add_tcase(s, pure);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);
