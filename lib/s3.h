@@ -131,6 +131,9 @@ struct qo_s3_req {
 	int64_t deadline_ms;   /* all attempts together; 0: 30 s */
 	size_t response_max;   /* 0: QO_S3_BODY_MAX */
 	unsigned max_attempts; /* 0: 5 */
+	/* For the probe: signed as of so long ago, and not mended when it is
+	 * refused for that. */
+	int64_t signed_ago_ms;
 	void (*done)(struct qo_s3_req *r);
 	void *arg;
 

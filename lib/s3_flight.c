@@ -231,6 +231,7 @@ s3_flight_attempt(struct qo_s3_flight *f)
 		s3_flight_refuse(f, QO_S3_DENIED, &err);
 		return;
 	}
+	now.us -= r->signed_ago_ms * QO_US_PER_MS;
 	f->signed_at = now;
 	qo_amzdate_print(now, f->amz_date);
 	n = fill_headers(f, creds, kv);
@@ -333,8 +334,8 @@ mended(struct qo_s3_flight *f)
 
 	if (f->req->res.outcome != QO_S3_DENIED || f->http.result != HTTP_DONE)
 		return false;
-	if (!f->reskewed && answer_date(&f->http, &date) == 0 &&
-	    refused_for_time(f, date)) {
+	if (!f->reskewed && f->req->signed_ago_ms == 0 &&
+	    answer_date(&f->http, &date) == 0 && refused_for_time(f, date)) {
 		f->reskewed = true;
 		qo_stime_replace(
 		    &s3->stime, f->http.sent_at, f->http.head_at, date);
