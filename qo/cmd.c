@@ -7,6 +7,7 @@
 #define NAMES_MAX 64
 
 extern const struct cmd cmd_config_show;
+extern const struct cmd cmd_doctor;
 extern const struct cmd cmd_init;
 extern const struct cmd cmd_pause;
 extern const struct cmd cmd_resume;
@@ -15,6 +16,7 @@ extern const struct cmd cmd_version;
 /* In the order of the help. */
 const struct cmd *const cmd_table[] = {
 	&cmd_init,
+	&cmd_doctor,
 	&cmd_pause,
 	&cmd_resume,
 	&cmd_config_show,

@@ -1,8 +1,11 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
+#include "doctor.h"
 #include "s3body.h"
+#include "xalloc.h"
 
 #define DAYS 1 /* what is kept of index entries that are gone */
 
@@ -162,6 +165,33 @@ make_control(struct session *s, int width)
 	return code;
 }
 
+/* Says nothing of what passed: that is qo doctor's. */
+static enum exit_code
+probe(struct session *s)
+{
+	struct qo_probe *p = xcalloc(1, sizeof(*p));
+	enum exit_code code;
+
+	code = doctor_probe(s, p);
+	if (code == EXIT_OK) {
+		switch (qo_probe_verdict(p)) {
+		case QO_PROBE_PASS:
+			out_line("the store does what the queue needs");
+			break;
+		case QO_PROBE_WARN:
+			doctor_print(p);
+			break;
+		case QO_PROBE_FAIL:
+			doctor_print(p);
+			exit_say("this store must not be used for a queue");
+			code = EXIT_FAILED;
+			break;
+		}
+	}
+	free(p);
+	return code;
+}
+
 static enum exit_code
 run(struct session *s, const struct opts *o)
 {
@@ -184,9 +214,9 @@ run(struct session *s, const struct opts *o)
 		code = make_bucket(s, c->index_bucket);
 	else if (c->versioning != CONF_VERSIONING_OFF)
 		code = set_lifecycle(s, c->bucket);
-	if (code != EXIT_OK)
+	if (code != EXIT_OK || (code = make_control(s, width)) != EXIT_OK)
 		return code;
-	return make_control(s, width);
+	return probe(s);
 }
 
 static const struct opt opts[] = {

@@ -8,6 +8,7 @@
 
 #include "credfile.h"
 #include "out.h"
+#include "probe.h"
 #include "session.h"
 #include "xalloc.h"
 
@@ -159,8 +160,8 @@ enum exit_code
 session_fail(struct session *s, enum qo_rc rc, const struct qo_err *err)
 {
 	if (rc == QO_NOENT && strcmp(err->s3_code, "NoSuchBucket") == 0)
-		exit_say("there is no bucket %s: run qo init first",
-		    s->conf->s3.bucket);
+		exit_say(
+		    "there is no such bucket, run qo init first: %s", err->msg);
 	else if (rc == QO_AGAIN && err->http_status == 0)
 		exit_say("the store can not be reached%s: %s",
 		    is_embedded(s->conf) ? ", is it running?" : "", err->msg);
@@ -169,15 +170,18 @@ session_fail(struct session *s, enum qo_rc rc, const struct qo_err *err)
 	return exit_code_of(rc);
 }
 
-/* What the probe found out about ETags, unless the configuration says. */
+/* What the probe found out about ETags, unless the configuration says.  A
+ * failed verdict stops daemons; a person may look and repair. */
 static void
 apply_probe(struct session *s)
 {
-	static const char bare[] = "\"etag\":\"bare\"";
-	const struct qo_json *p = &s->control.probe;
+	struct qo_err err;
+	bool bare;
 
-	if (s->conf->s3.etag_quotes == CONF_AUTO && p->p != NULL &&
-	    memmem(p->p, p->len, bare, sizeof(bare) - 1) != NULL)
+	if (s->conf->s3.etag_quotes != CONF_AUTO)
+		return;
+	(void)qo_probe_judge(&s->control, &bare, &err);
+	if (bare)
 		qo_s3_set_etag_form(s->s3, QO_S3_ETAG_BARE);
 }
 
