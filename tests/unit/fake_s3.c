@@ -161,11 +161,15 @@ static void
 write_now(struct pending *p)
 {
 	struct httpd_req *r = p->req;
+	bool lies = (p->f->faults & FAKE_S3_LIES) != 0;
 
 	store(p->f, p->key, &p->body);
 	httpd_header_addf(r, "ETag", "\"%u\"", p->f->etags);
 	finish(p);
-	answer(r, 200, "");
+	if (lies)
+		answer_error(r, 500, "InternalError");
+	else
+		answer(r, 200, "");
 }
 
 static void
