@@ -44,6 +44,8 @@ drop_first(struct qo_deleter *d, size_t n)
 {
 	size_t i;
 
+	if (n == 0)
+		return; /* there may be no array yet */
 	for (i = 0; i < n; i++)
 		free(d->keys[i]);
 	memmove(d->keys, d->keys + n, (d->n - n) * sizeof(*d->keys));
