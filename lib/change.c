@@ -54,12 +54,13 @@ entry_age_ms(const struct qo_change *c)
 	return qo_mono_diff_us(c->entry_at, qo_mono_now()) / QO_US_PER_MS;
 }
 
-/* The entry may be too old to be trusted any more. */
+/* The entry was never seen written (a change that was started again), or may
+ * be too old to be trusted any more. */
 static bool
 entry_stale(const struct qo_change *c)
 {
 	return c->has_entry &&
-	    (entry_age_ms(c) >= WALK_MS ||
+	    (!c->entry_there || entry_age_ms(c) >= WALK_MS ||
 		qo_s3_corrected_since(c->q->s3, c->entry_at));
 }
 
@@ -69,8 +70,8 @@ applied(struct qo_change *c)
 	/* Created too late to be sure that a cleaner left its entry alone. */
 	if (c->kind->creates && entry_stale(c) &&
 	    c->task.status == QO_STATUS_PENDING) {
-		qo_change_needs(c, c->entry.index, c->task.available_at,
-		    c->task.generation);
+		qo_change_needs(c, qo_change_ready_index(c->task.priority),
+		    c->task.available_at, c->task.generation);
 		c->step = QO_CHANGE_LATE_ENTRY;
 		put_entry(c);
 		return;
@@ -108,6 +109,7 @@ put_entry(struct qo_change *c)
 	if (qo_key_entry(&c->q->layout, &c->entry, c->entry_key) == -1)
 		qo_bug("change: an entry without a key");
 	c->entry_at = qo_mono_now();
+	c->entry_there = false;
 	request(c, QO_S3_PUT, c->q->index_bucket, c->entry_key, WALK_MS);
 	qo_s3_send(c->q->s3, &c->req);
 }
@@ -357,7 +359,8 @@ on_request(struct qo_s3_req *r)
 		on_read(c);
 		return;
 	case QO_CHANGE_ENTRY:
-		if (r->res.outcome == QO_S3_OK)
+		c->entry_there = r->res.outcome == QO_S3_OK;
+		if (c->entry_there)
 			put_task(c);
 		else
 			end_by_request(c);
@@ -366,7 +369,8 @@ on_request(struct qo_s3_req *r)
 		on_written(c);
 		return;
 	case QO_CHANGE_LATE_ENTRY:
-		if (r->res.outcome == QO_S3_OK)
+		c->entry_there = r->res.outcome == QO_S3_OK;
+		if (c->entry_there)
 			end(c, QO_OK);
 		else
 			end_by_request(c);

@@ -91,6 +91,7 @@ struct qo_change {
 	char entry_key[QO_KEY_SIZE];
 	int64_t base_rev;
 	struct qo_mono entry_at; /* when its PUT began */
+	bool entry_there;        /* the store has said so */
 	char writes[QO_CHANGE_WRITES][QO_UUID_SIZE];
 	size_t nwrites; /* of this change, since its start */
 	const struct qo_change_kind *unsettled; /* ended with QO_AGAIN */

@@ -455,6 +455,38 @@ START_TEST(test_slipped_in)
 }
 END_TEST
 
+/* The store refuses the entry until the operation gives up for now.  Started
+ * again, it must not take the entry for written (R1). */
+START_TEST(test_entry_refused)
+{
+	struct qo_submission sub;
+	struct qo_submit s;
+	struct scene sc;
+
+	begin(scenario("retry"), &sc);
+	rule("refuse PUT key=/(ready|leases|failed)/ status=500");
+	ck_assert_int_eq(
+	    qo_commit_wait(&sc.claim, QO_OUTCOME_RETRY, &scene_result),
+	    QO_AGAIN);
+	faultproxy_clear(proxy);
+	ck_assert_int_eq(
+	    qo_commit_wait(&sc.claim, QO_OUTCOME_RETRY, &scene_result), QO_OK);
+	rules_check(&st, sc.id, "retry after an entry was refused");
+	scene_fini(&sc);
+
+	qo_submission_init(&sub);
+	sub.task_type = "mail.send";
+	sub.idempotency_key = "k";
+	qo_submit_init(&s, q, &sub);
+	rule("refuse PUT key=/(ready|leases|failed)/ status=500");
+	ck_assert_int_eq(qo_submit_wait(&s), QO_AGAIN);
+	faultproxy_clear(proxy);
+	ck_assert_int_eq(qo_submit_wait(&s), QO_OK);
+	rules_check(&st, s.change.id, "submit after an entry was refused");
+	qo_submit_fini(&s);
+}
+END_TEST
+
 static void
 check_output(const char *id, const char *text, size_t len)
 {
@@ -630,6 +662,7 @@ main(void)
 	tcase_add_loop_test(tc, test_all_answers_lost, 0, 5);
 	tcase_add_loop_test(tc, test_sent_again_and_lost, 0, 4);
 	tcase_add_loop_test(tc, test_slipped_in, 0, (int)nitems(slips));
+	tcase_add_test(tc, test_entry_refused);
 	tcase_add_test(tc, test_output_of_a_stale_attempt);
 	tcase_add_test(tc, test_race);
 	suite_add_tcase(s, tc);
