@@ -234,6 +234,17 @@ adopt(struct qo_change *c, struct qo_task *found)
 	snprintf(c->etag, sizeof(c->etag), "%s", c->req.res.etag);
 }
 
+/* Our write may lie beneath what was found.  Not so when exactly one write
+ * has come since: that one was another's. */
+static bool
+is_buried(struct qo_change *c, const struct qo_task *found)
+{
+	if (found->rev <= c->base_rev)
+		return false;
+	return (c->kind->creates || found->rev > c->base_rev + 1) &&
+	    c->kind->shows(c, found);
+}
+
 /* R5: what became of our write? */
 static void
 resolve(struct qo_change *c, struct qo_task *found)
@@ -251,7 +262,7 @@ resolve(struct qo_change *c, struct qo_task *found)
 		put_task(c); /* the same bytes again */
 		return;
 	}
-	if (found->rev > c->base_rev && c->kind->shows(c, found)) {
+	if (is_buried(c, found)) {
 		c->existed = c->kind->creates;
 		adopt(c, found);
 		applied(c);

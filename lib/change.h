@@ -42,8 +42,9 @@ struct qo_change_kind {
 	 */
 	enum qo_verdict (*decide)(struct qo_change *c);
 	/*
-	 * Others have written since we may have: does the task as found show
-	 * that our write was applied before theirs?
+	 * Others have written since we may have, twice at least (a creating
+	 * change: once): does the task as found show that our write was
+	 * applied before theirs?
 	 */
 	bool (*shows)(struct qo_change *c, const struct qo_task *found);
 };
