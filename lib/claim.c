@@ -41,16 +41,16 @@ set_fence(struct qo_claim *cl)
 
 /* Taking */
 
-bool
-qo_claim_in_errors(const struct qo_claim *cl, const struct qo_task *t)
+const struct qo_task_error *
+qo_claim_error(const struct qo_claim *cl, const struct qo_task *t)
 {
 	size_t i;
 
 	for (i = 0; i < t->nerrors; i++)
 		if (t->errors[i].lease_id != NULL &&
 		    strcmp(t->errors[i].lease_id, cl->lease_id) == 0)
-			return true;
-	return false;
+			return &t->errors[i];
+	return NULL;
 }
 
 static enum qo_verdict
@@ -90,7 +90,7 @@ take_shows(struct qo_change *c, const struct qo_task *found)
 
 	return (found->lease_id != NULL &&
 		   strcmp(found->lease_id, cl->lease_id) == 0) ||
-	    qo_claim_in_errors(cl, found);
+	    qo_claim_error(cl, found) != NULL;
 }
 
 static const struct qo_change_kind take_kind = { "claim", false, take_decide,

@@ -69,7 +69,9 @@ enum qo_rc qo_claim_finish_wait(struct qo_claim *cl,
 /* Is this task running under the lease of that claim? */
 bool qo_claim_holds(const struct qo_claim *cl, const struct qo_task *t);
 
-/* Has an attempt under the lease of that claim left its error here? */
-bool qo_claim_in_errors(const struct qo_claim *cl, const struct qo_task *t);
+/* The error that the attempt under the lease of that claim left there, or
+ * NULL; borrowed from the task. */
+const struct qo_task_error *
+qo_claim_error(const struct qo_claim *cl, const struct qo_task *t);
 
 #endif

@@ -73,22 +73,33 @@ commit_decide(struct qo_change *c)
 	return qo_change_refuse(c, QO_ERR, "no such outcome");
 }
 
-/* R5: retry and the like are shown by the generation; an end by its being
- * there under our lease, whatever came on top. */
+/* The monitor's reclaim leaves an error under our lease too; only the one
+ * with our own time is ours. */
+static bool
+same_error(const struct qo_task_error *a, const struct qo_task_error *b)
+{
+	if (a == NULL || b == NULL)
+		return a == b;
+	return a->at.us == b->at.us;
+}
+
+/* R5: retry and the like are shown by the generation, a failure by its error;
+ * another end by its being there under our lease, whatever came on top. */
 static bool
 commit_shows(struct qo_change *c, const struct qo_task *found)
 {
 	const struct qo_claim *cl = (struct qo_claim *)c;
+	const struct qo_task *t = &c->task;
+	bool same = same_error(
+	    qo_claim_error(cl, t), qo_claim_error(cl, found));
 
-	if (found->generation >= c->task.generation &&
-	    c->task.status == QO_STATUS_PENDING)
-		return true;
-	if (c->task.status == QO_STATUS_FAILED && qo_claim_in_errors(cl, found))
-		return true;
+	if (t->status == QO_STATUS_PENDING)
+		return found->generation >= t->generation && same;
+	if (t->status == QO_STATUS_FAILED && qo_claim_error(cl, t) != NULL)
+		return same;
 	return found->lease_id != NULL &&
 	    strcmp(found->lease_id, cl->lease_id) == 0 &&
-	    (found->status == c->task.status ||
-		found->archived_from == c->task.status);
+	    (found->status == t->status || found->archived_from == t->status);
 }
 
 static const struct qo_change_kind commit_kind = { "commit", false,
