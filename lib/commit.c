@@ -122,19 +122,18 @@ run(struct qo_commit *cm)
 }
 
 static void
-on_payload(struct qo_s3_req *r)
+on_payload(struct qo_payload *p)
 {
-	struct qo_commit *cm = r->arg;
+	struct qo_commit *cm = p->arg;
 	struct qo_change *c = &cm->claim->change;
 
-	/* The name has the attempt in it: 412 is an earlier try of ours. */
-	if (r->res.outcome == QO_S3_OK ||
-	    r->res.outcome == QO_S3_PRECONDITION) {
+	/* The name has the attempt in it: one that is there is ours. */
+	if (p->rc == QO_OK) {
 		run(cm);
 		return;
 	}
-	c->err = r->res.err;
-	c->rc = qo_s3_outcome_rc(r->res.outcome);
+	c->err = *p->err;
+	c->rc = p->rc;
 	cm->done(cm);
 }
 
@@ -151,26 +150,23 @@ qo_commit_start(struct qo_commit *cm, struct qo_claim *claim,
 	cm->result = result;
 	cm->done = done;
 	cm->arg = arg;
-	qo_s3_req_init(&cm->payload, QO_S3_PUT, c->q->bucket, cm->output_key);
+	qo_payload_init(&cm->payload);
 	if (outcome != QO_OUTCOME_COMPLETED ||
 	    result->output.len <= c->q->inline_max) {
 		run(cm);
 		return;
 	}
 	qo_key_output(&c->q->layout, c->id, c->task.attempt, cm->output_key);
-	cm->payload.if_none_match = "*";
-	cm->payload.content_type = "application/json";
-	cm->payload.body = result->output.p;
-	cm->payload.body_len = result->output.len;
 	cm->payload.done = on_payload;
 	cm->payload.arg = cm;
-	qo_s3_send(c->q->s3, &cm->payload);
+	qo_payload_put(&cm->payload, c->q->s3, c->q->bucket, cm->output_key,
+	    &result->output);
 }
 
 void
 qo_commit_fini(struct qo_commit *cm)
 {
-	qo_s3_req_fini(&cm->payload);
+	qo_payload_fini(&cm->payload);
 }
 
 static void

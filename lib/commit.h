@@ -12,6 +12,7 @@
 
 #include "claim.h"
 #include "ends.h"
+#include "task_payload.h"
 
 /* What the attempt came to; strings are borrowed until done. */
 struct qo_result {
@@ -36,7 +37,7 @@ struct qo_commit {
 	void (*done)(struct qo_commit *cm);
 	void *arg;
 	char output_key[QO_KEY_SIZE]; /* "": the output is inline */
-	struct qo_s3_req payload;
+	struct qo_payload payload;
 };
 
 /* claim and result are borrowed until done. */

@@ -173,13 +173,13 @@ qo_submit_init(
 		qo_uuid_v4(id);
 	qo_change_init(&s->change, q, &submit_kind, id);
 	s->sub = sub;
-	qo_s3_req_init(&s->payload, QO_S3_PUT, q->bucket, NULL);
+	qo_payload_init(&s->payload);
 }
 
 void
 qo_submit_fini(struct qo_submit *s)
 {
-	qo_s3_req_fini(&s->payload);
+	qo_payload_fini(&s->payload);
 	qo_change_fini(&s->change);
 }
 
@@ -196,18 +196,16 @@ start_change(struct qo_submit *s)
 }
 
 static void
-on_payload(struct qo_s3_req *r)
+on_payload(struct qo_payload *p)
 {
-	struct qo_submit *s = r->arg;
+	struct qo_submit *s = p->arg;
 
-	/* 412: there already, and its name tells its contents. */
-	if (r->res.outcome == QO_S3_OK ||
-	    r->res.outcome == QO_S3_PRECONDITION) {
+	if (p->rc == QO_OK) {
 		start_change(s);
 		return;
 	}
-	s->change.err = r->res.err;
-	s->change.rc = qo_s3_outcome_rc(r->res.outcome);
+	s->change.err = *p->err;
+	s->change.rc = p->rc;
 	s->done(s);
 }
 
@@ -226,14 +224,9 @@ qo_submit_start(struct qo_submit *s)
 		return;
 	}
 	qo_key_input(&q->layout, s->change.id, s->input_sha256, s->payload_key);
-	s->payload.key = s->payload_key;
-	s->payload.if_none_match = "*";
-	s->payload.content_type = "application/json";
-	s->payload.body = in->p;
-	s->payload.body_len = in->len;
 	s->payload.done = on_payload;
 	s->payload.arg = s;
-	qo_s3_send(q->s3, &s->payload);
+	qo_payload_put(&s->payload, q->s3, q->bucket, s->payload_key, in);
 }
 
 static void

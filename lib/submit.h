@@ -11,6 +11,7 @@
 #define QO_SUBMIT_H
 
 #include "change.h"
+#include "task_payload.h"
 
 #define QO_TIMEOUT_MAX_S (INT64_C(30) * 86400)
 #define QO_RETRIES_MAX   1000
@@ -48,7 +49,7 @@ struct qo_submit {
 	void *arg;
 	char input_sha256[65];
 	char payload_key[QO_KEY_SIZE];
-	struct qo_s3_req payload;
+	struct qo_payload payload;
 };
 
 /* sub is borrowed until done; it has passed the check. */

@@ -165,6 +165,7 @@ START_TEST(test_each_write)
 		"drop PUT cond count=1",
 		"after PUT cond count=1 status=500",
 		"twice PUT cond count=1",
+		"refuse PUT cond count=1 status=409",
 	};
 	const struct scenario *s = &scenarios[_i];
 	struct left want;
