@@ -269,6 +269,7 @@ db_close(struct db *db)
 	if (db == NULL)
 		return;
 	db_threads_stop(db);
+	db_read_refresh(db);
 	db_conn_close(&db->fl);
 	db_conn_close(&db->rd);
 	db_conn_close(&db->wr); /* the last one out checkpoints */

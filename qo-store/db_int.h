@@ -75,7 +75,9 @@ struct db {
 	int lock_fd;   /* one process per directory */
 	int backup_fd; /* dir/blobs.lock: held by a backup, no unlinks then */
 	struct db_conn rd, wr, fl;
-	int reading; /* depth of reads on rd */
+	int reading;   /* depth of reads on rd */
+	bool snapshot; /* a read transaction is open */
+	struct loop_task snapshot_end;
 
 	struct db_op *staged, **staged_tail; /* of this turn of the loop */
 	struct loop_task turn_end;
@@ -140,6 +142,8 @@ void db_bucket_read(sqlite3_stmt *st, struct db_bucket *b);
 /* One transaction around the reads of the loop's thread. */
 enum db_rc db_read_begin(struct db *db);
 void db_read_end(struct db *db);
+/* The next read sees all that is committed by now. */
+void db_read_refresh(struct db *db);
 /* Logs a failure of the reading connection; gives rc back. */
 enum db_rc db_read_logged(struct db *db, enum db_rc rc);
 

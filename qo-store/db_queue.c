@@ -116,6 +116,8 @@ finish_all(struct db *db)
 	db->done = NULL;
 	db->done_tail = &db->done;
 	pthread_mutex_unlock(&db->done_mu);
+	/* Before anybody hears of a write, reads see it. */
+	db_read_refresh(db);
 	for (; op != NULL; op = next) {
 		next = op->queue_next;
 		op->done(op);

@@ -68,24 +68,47 @@ db_bucket_each(
 	return rc == DB_NO_KEY ? DB_OK : db_read_logged(db, rc);
 }
 
-/* A callback of a listing may read in its turn: it sees the same moment. */
+static void
+on_snapshot_end(struct loop_task *t)
+{
+	db_read_refresh(t->arg);
+}
+
+/*
+ * The reads of one turn of the loop share a transaction: its locks cost more
+ * than a small read.  Nothing that was answered can be missing in it, since
+ * it ends before the writes of a group are answered.
+ */
 enum db_rc
 db_read_begin(struct db *db)
 {
-	enum db_rc rc = DB_OK;
+	enum db_rc rc;
 
-	if (db->reading == 0)
-		rc = db_run(&db->rd, ST_BEGIN_READ);
-	if (rc == DB_OK)
-		db->reading++;
-	return rc;
+	if (!db->snapshot) {
+		if ((rc = db_run(&db->rd, ST_BEGIN_READ)) != DB_OK)
+			return rc;
+		db->snapshot = true;
+		loop_defer(db->loop, &db->snapshot_end, on_snapshot_end, db);
+	}
+	/* A callback of a listing may read in its turn. */
+	db->reading++;
+	return DB_OK;
 }
 
 void
 db_read_end(struct db *db)
 {
-	if (--db->reading == 0)
-		(void)db_run(&db->rd, ST_COMMIT);
+	db->reading--;
+}
+
+void
+db_read_refresh(struct db *db)
+{
+	if (!db->snapshot || db->reading > 0)
+		return;
+	(void)db_run(&db->rd, ST_COMMIT);
+	db->snapshot = false;
+	loop_defer_del(db->loop, &db->snapshot_end);
 }
 
 /* The level that gives up logs; reads have no other. */
@@ -227,6 +250,7 @@ db_get(struct db *db, int64_t bucket, const char *key, const char *version_id,
 			break;
 		}
 		memcpy(missing, blob, sizeof(missing));
+		db_read_refresh(db);
 		db_obj_fini(out);
 	}
 	if (rc != DB_OK && !out->marker)
