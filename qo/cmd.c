@@ -11,12 +11,14 @@ extern const struct cmd cmd_doctor;
 extern const struct cmd cmd_init;
 extern const struct cmd cmd_pause;
 extern const struct cmd cmd_resume;
+extern const struct cmd cmd_submit;
 extern const struct cmd cmd_version;
 
 /* In the order of the help. */
 const struct cmd *const cmd_table[] = {
 	&cmd_init,
 	&cmd_doctor,
+	&cmd_submit,
 	&cmd_pause,
 	&cmd_resume,
 	&cmd_config_show,
