@@ -6,12 +6,17 @@
 
 #define NAMES_MAX 64
 
+extern const struct cmd cmd_bench;
 extern const struct cmd cmd_config_show;
 extern const struct cmd cmd_doctor;
 extern const struct cmd cmd_init;
 extern const struct cmd cmd_pause;
 extern const struct cmd cmd_resume;
 extern const struct cmd cmd_submit;
+extern const struct cmd cmd_unarchive;
+extern const struct cmd cmd_archive;
+extern const struct cmd cmd_replay;
+extern const struct cmd cmd_cancel;
 extern const struct cmd cmd_version;
 
 /* In the order of the help. */
@@ -19,8 +24,13 @@ const struct cmd *const cmd_table[] = {
 	&cmd_init,
 	&cmd_doctor,
 	&cmd_submit,
+	&cmd_cancel,
+	&cmd_replay,
+	&cmd_archive,
+	&cmd_unarchive,
 	&cmd_pause,
 	&cmd_resume,
+	&cmd_bench,
 	&cmd_config_show,
 	&cmd_version,
 	NULL,
