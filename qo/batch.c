@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@ struct batch {
 	uint64_t ok, failed;
 	enum exit_code first; /* failure's */
 	bool stopped;
+	bool dry; /* the input has nothing now: somebody may be waiting */
 };
 
 struct item {
@@ -106,6 +108,7 @@ next(struct qo_bulk_submit *bs, const struct qo_submission **sub, void **item)
 
 	if (out_broken())
 		return QO_BULK_END;
+	b->dry = false;
 	switch (lines_next(&b->lines, &line, &len, &err)) {
 	case LINES_OK:
 		break;
@@ -114,6 +117,8 @@ next(struct qo_bulk_submit *bs, const struct qo_submission **sub, void **item)
 		    "longer than the largest input, 64MiB");
 		return QO_BULK_SKIPPED;
 	case LINES_WAIT:
+		b->dry = true;
+		fflush(stdout);
 		return QO_BULK_LATER;
 	case LINES_END:
 		return QO_BULK_END;
@@ -153,6 +158,8 @@ ended(struct qo_bulk_submit *bs, const struct qo_submit *s, void *item)
 		if (out_is_terminal())
 			progress_clear(&b->progress);
 		batch_print(s, it->line);
+		if (b->dry)
+			fflush(stdout);
 	} else {
 		fail(b, it->line, exit_code_of(rc), s->change.err.msg);
 		if (rc == QO_AGAIN || rc == QO_DENIED)
