@@ -6,17 +6,17 @@
 
 #define NAMES_MAX 64
 
+extern const struct cmd cmd_archive;
 extern const struct cmd cmd_bench;
+extern const struct cmd cmd_cancel;
 extern const struct cmd cmd_config_show;
 extern const struct cmd cmd_doctor;
 extern const struct cmd cmd_init;
 extern const struct cmd cmd_pause;
+extern const struct cmd cmd_replay;
 extern const struct cmd cmd_resume;
 extern const struct cmd cmd_submit;
 extern const struct cmd cmd_unarchive;
-extern const struct cmd cmd_archive;
-extern const struct cmd cmd_replay;
-extern const struct cmd cmd_cancel;
 extern const struct cmd cmd_version;
 
 /* In the order of the help. */
