@@ -268,6 +268,10 @@ conn_begin(struct httpd_conn *c)
 		httpchunk_init(&w->chunk);
 	c->open = true;
 	c->state = CONN_WAIT;
+	/* No body to ask for, but botocore misreads the next answer on a
+	 * connection where a final one came in place of the 100. */
+	if (p->expect_continue && p->content_length == 0)
+		conn_send_continue(c);
 	c->h->ops->head(&c->req, c->h->arg);
 	if (c->state != CONN_WAIT)
 		return;
@@ -553,7 +557,7 @@ httpd_body_take(struct httpd_req *r, int64_t max)
 	c->taken = true;
 	c->body_max = max;
 	c->too_large = r->content_length > max;
-	if (r->expect_continue && !c->too_large)
+	if (r->expect_continue && r->content_length != 0 && !c->too_large)
 		conn_send_continue(c);
 }
 

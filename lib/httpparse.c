@@ -299,9 +299,8 @@ check_framing(struct httpparse *p)
 		return bad(p, 501, "only the chunked coding is supported");
 	if (p->has_te)
 		p->content_length = -1;
-	/* RFC 9110 section 10.1.1: not from a 1.0 client; and without a body
-	 * there is nothing to wait for. */
-	if (p->http10 || p->content_length == 0)
+	/* RFC 9110 section 10.1.1: not from a 1.0 client. */
+	if (p->http10)
 		p->expect_continue = false;
 	if (p->expect_other && !p->http10)
 		return bad(p, 417, "only 100-continue can be expected");

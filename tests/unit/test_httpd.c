@@ -268,6 +268,13 @@ START_TEST(test_expect_100_continue)
 	    100);
 	ck_assert_int_eq(client_ask(&k, "abc"), 200);
 	ck_assert_str_eq(k.body.data, "abc");
+	/* The client waits for it also when there is no body. */
+	ck_assert_int_eq(
+	    client_ask(&k,
+		"PUT /a HTTP/1.1\r\n" HOST
+		"Expect: 100-continue\r\nContent-Length: 0\r\n\r\n"),
+	    100);
+	ck_assert_int_eq(client_ask(&k, ""), 200);
 	/* Refused without asking for the body: it may come or not, so the
 	 * connection ends. */
 	ck_assert_int_eq(
