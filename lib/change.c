@@ -169,6 +169,8 @@ judge(struct qo_change *c)
 		end(c, c->rc);
 		return;
 	case QO_VERDICT_NOTHING:
+		/* Nothing changes, so no entry has become useless. */
+		c->ndrops = 0;
 		applied(c);
 		return;
 	case QO_VERDICT_WRITE:

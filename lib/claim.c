@@ -64,10 +64,13 @@ take_decide(struct qo_change *c)
 		return qo_change_refuse(c, QO_LOST, "task %s is %s", c->id,
 		    qo_status_name(t->status));
 	qo_change_drop(c, cl->ready_key);
-	if (t->cancel_requested)
-		return qo_ends_cancelled(c, now);
-	if (qo_wall_is_set(t->expires_at) && t->expires_at.us <= now.us)
-		return qo_ends_expired(c, now);
+	/* What has been given up is claimed, to advance its workflow (R7). */
+	if (t->give_up == QO_STATUS_NONE) {
+		if (t->cancel_requested)
+			return qo_ends_cancelled(c, now);
+		if (qo_wall_is_set(t->expires_at) && t->expires_at.us <= now.us)
+			return qo_ends_expired(c, now);
+	}
 	if (t->available_at.us > now.us)
 		return qo_change_refuse(
 		    c, QO_AGAIN, "task %s is not due yet", c->id);

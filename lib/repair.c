@@ -93,8 +93,10 @@ look_at_ready(struct qo_repair *r)
 	struct qo_change *c = &r->change;
 	struct qo_wall lo;
 
-	/* Equal generations and pending: as it should be. */
-	if (!qo_wall_is_set(c->task.expires_at) ||
+	/* Equal generations and pending: as it should be.  What has been
+	 * given up is past expiring (R7). */
+	if (c->task.give_up != QO_STATUS_NONE ||
+	    !qo_wall_is_set(c->task.expires_at) ||
 	    !qo_s3_now(c->q->s3, &lo, NULL, NULL) ||
 	    c->task.expires_at.us > lo.us)
 		return QO_VERDICT_NOTHING;

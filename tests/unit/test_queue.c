@@ -643,6 +643,91 @@ START_TEST(test_lease_runs_out)
 }
 END_TEST
 
+/* A task as another program may have written it, with its ready entry. */
+static void
+put_task(const struct qo_task *t)
+{
+	char key[QO_KEY_SIZE];
+	struct qo_s3_req r;
+	struct qo_err err;
+	struct buf b;
+
+	put_entry(qo_change_ready_index(t->priority), t->id, t->generation);
+	buf_init(&b, QO_TASK_LEN_MAX);
+	ck_assert_msg(qo_task_encode(t, &b, &err) == 0, "%s", err.msg);
+	ck_assert_int_eq(qo_key_task(&st.q->layout, t->id, key), 0);
+	qo_s3_req_init(&r, QO_S3_PUT, st.q->bucket, key);
+	r.body = b.data;
+	r.body_len = b.len;
+	ck_assert_int_eq(qo_s3_wait(st.s3, &r), QO_S3_OK);
+	qo_s3_req_fini(&r);
+	buf_fini(&b);
+}
+
+/* A pending task for put_task; its cancel has been asked for. */
+static struct qo_task
+cancelled_task(const char *id)
+{
+	struct qo_task t;
+
+	qo_task_init(&t);
+	t.id = id;
+	t.shard = qo_task_dup(&t, (char[]){ id[0], '\0' });
+	t.task_type = "mail.send";
+	t.status = QO_STATUS_PENDING;
+	t.generation = t.rev = 1;
+	t.available_at = t.created_at = t.updated_at = qo_queue_now(st.q);
+	t.updated_by = "somebody";
+	t.cancel_requested = true;
+	return t;
+}
+
+/* It is never claimed: it becomes cancelled (R4). */
+START_TEST(test_claim_cancelled)
+{
+	char id[QO_UUID_SIZE];
+	struct qo_claim cl;
+	struct qo_task t;
+
+	qo_uuid_v4(id);
+	t = cancelled_task(id);
+	put_task(&t);
+	qo_task_fini(&t);
+	ck_assert_int_eq(take(&cl, "w1"), QO_OK);
+	ck_assert(!cl.held);
+	qo_claim_fini(&cl);
+	qo_queue_flush(st.q);
+	ck_assert_int_eq(status_of(id), QO_STATUS_CANCELLED);
+	ck_assert_uint_eq(live_store_count(&st, "", NULL), 0);
+}
+END_TEST
+
+/* A workflow's task that has been given up waits for somebody who advances
+ * the workflow: it can be claimed, and nobody deletes its entry (R7). */
+START_TEST(test_claim_given_up)
+{
+	struct qo_wall long_ago = { 1 };
+	char id[QO_UUID_SIZE];
+	struct qo_claim cl;
+	struct qo_task t;
+
+	qo_uuid_v4(id);
+	t = cancelled_task(id);
+	t.workflow_id = "w";
+	t.give_up = QO_STATUS_CANCELLED;
+	t.available_at = long_ago;
+	t.expires_at = (struct qo_wall){ 2 };
+	put_task(&t);
+	qo_task_fini(&t);
+	ck_assert_int_eq(repair("ready/", 0, NULL), QO_REPAIR_NOTHING);
+	ck_assert_uint_eq(live_store_count(&st, "ready/", NULL), 1);
+	ck_assert_int_eq(take(&cl, "w1"), QO_OK);
+	ck_assert(cl.held);
+	ck_assert_int_eq(cl.change.task.give_up, QO_STATUS_CANCELLED);
+	qo_claim_fini(&cl);
+}
+END_TEST
+
 START_TEST(test_orphan_without_task)
 {
 	char id[QO_UUID_SIZE];
@@ -797,6 +882,8 @@ main(void)
 	tcase_add_test(tc, test_claim_not_due);
 	tcase_add_test(tc, test_claim_unknown_type);
 	tcase_add_test(tc, test_claim_expired);
+	tcase_add_test(tc, test_claim_cancelled);
+	tcase_add_test(tc, test_claim_given_up);
 	tcase_add_test(tc, test_renew);
 	tcase_add_loop_test(tc, test_commit, 0, (int)nitems(ends));
 	tcase_add_test(tc, test_retries_used_up);
