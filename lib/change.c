@@ -356,7 +356,8 @@ on_written(struct qo_change *c)
 	}
 	/* Nothing is settled: read and decide (R4, R5). */
 	if (++c->rounds > ROUNDS_MAX) {
-		end_by_request(c);
+		c->err = res->err;
+		end(c, QO_AGAIN);
 		return;
 	}
 	read_task(c);

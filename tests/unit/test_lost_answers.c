@@ -220,6 +220,23 @@ START_TEST(test_sent_again_and_lost)
 }
 END_TEST
 
+/* 409 to all that is sent: not known is not lost. */
+START_TEST(test_conflict_for_ever)
+{
+	static const char *const names[] = { SUBMIT_KEY, "claim", "complete",
+		"complete with a large output" };
+	const struct scenario *s = scenario(names[_i]);
+	struct scene sc;
+
+	begin(s, &sc);
+	rule("refuse PUT cond status=409");
+	scenario_run(s, &sc);
+	ck_assert_int_eq(sc.rc, QO_AGAIN);
+	rules_check(&st, sc.id, s->name);
+	scene_fini(&sc);
+}
+END_TEST
+
 /* Others who act at the worst moment */
 
 struct other {
@@ -674,6 +691,7 @@ main(void)
 	tcase_add_loop_test(tc, test_each_write, 0, (int)nscenarios);
 	tcase_add_loop_test(tc, test_all_answers_lost, 0, 5);
 	tcase_add_loop_test(tc, test_sent_again_and_lost, 0, 4);
+	tcase_add_loop_test(tc, test_conflict_for_ever, 0, 4);
 	tcase_add_loop_test(tc, test_slipped_in, 0, (int)nitems(slips));
 	tcase_add_test(tc, test_entry_refused);
 	tcase_add_test(tc, test_output_of_a_stale_attempt);
