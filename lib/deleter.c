@@ -99,15 +99,6 @@ send_batch(struct qo_deleter *d)
 }
 
 static void
-on_timer(struct loop_timer *t)
-{
-	struct qo_deleter *d = t->arg;
-
-	if (d->sent == 0 && d->n > 0)
-		send_batch(d);
-}
-
-static void
 flushed(struct qo_deleter *d)
 {
 	void (*done)(void *arg) = d->done;
@@ -115,6 +106,17 @@ flushed(struct qo_deleter *d)
 	d->done = NULL;
 	if (done != NULL)
 		done(d->arg);
+}
+
+static void
+on_timer(struct loop_timer *t)
+{
+	struct qo_deleter *d = t->arg;
+
+	if (d->sent == 0 && d->n > 0)
+		send_batch(d);
+	else if (d->sent == 0)
+		flushed(d);
 }
 
 static void

@@ -791,6 +791,24 @@ START_TEST(test_orphan_of_higher_generation)
 }
 END_TEST
 
+static void
+on_flushed(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+/* With nothing to delete it is done as well. */
+START_TEST(test_flush_nothing)
+{
+	bool done = false;
+
+	qo_deleter_flush(st.q->deleter, on_flushed, &done);
+	ck_assert(!done);
+	while (!done)
+		loop_once(st.loop, -1);
+}
+END_TEST
+
 /* Races */
 
 #define TASKS    500
@@ -896,6 +914,7 @@ main(void)
 	tcase_add_test(tc, test_orphan_without_task);
 	tcase_add_test(tc, test_orphan_lease);
 	tcase_add_test(tc, test_orphan_of_higher_generation);
+	tcase_add_test(tc, test_flush_nothing);
 	tcase_add_test(tc, test_race);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
