@@ -678,25 +678,38 @@ START_TEST(test_race)
 }
 END_TEST
 
+/* A case of its own for each: CK_RUN_CASE picks one. */
+static TCase *
+add_case(Suite *s, const char *name)
+{
+	TCase *tc = tcase_create(name);
+
+	tcase_set_timeout(tc, 120);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	suite_add_tcase(s, tc);
+	return tc;
+}
+
 int
 main(void)
 {
 	Suite *s = suite_create("lost_answers");
-	TCase *tc = tcase_create("lost_answers");
 	SRunner *sr;
 	int failed;
 
-	tcase_set_timeout(tc, 120);
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, test_each_write, 0, (int)nscenarios);
-	tcase_add_loop_test(tc, test_all_answers_lost, 0, 5);
-	tcase_add_loop_test(tc, test_sent_again_and_lost, 0, 4);
-	tcase_add_loop_test(tc, test_conflict_for_ever, 0, 4);
-	tcase_add_loop_test(tc, test_slipped_in, 0, (int)nitems(slips));
-	tcase_add_test(tc, test_entry_refused);
-	tcase_add_test(tc, test_output_of_a_stale_attempt);
-	tcase_add_test(tc, test_race);
-	suite_add_tcase(s, tc);
+	tcase_add_loop_test(
+	    add_case(s, "writes"), test_each_write, 0, (int)nscenarios);
+	tcase_add_loop_test(
+	    add_case(s, "all_lost"), test_all_answers_lost, 0, 5);
+	tcase_add_loop_test(
+	    add_case(s, "again"), test_sent_again_and_lost, 0, 4);
+	tcase_add_loop_test(
+	    add_case(s, "conflict"), test_conflict_for_ever, 0, 4);
+	tcase_add_loop_test(
+	    add_case(s, "slips"), test_slipped_in, 0, (int)nitems(slips));
+	tcase_add_test(add_case(s, "entry"), test_entry_refused);
+	tcase_add_test(add_case(s, "output"), test_output_of_a_stale_attempt);
+	tcase_add_test(add_case(s, "race"), test_race);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);
 	failed = srunner_ntests_failed(sr);
