@@ -150,6 +150,7 @@ $(OF_QO): $(filter-out %/main.o,$(call objs,qo))
 endif
 
 $(B)/tests/unit/test_s3_tls: PKG_test := libssl
+$(B)/tests/unit/test_wrong_clock: LDLIBS += -Wl,--wrap=qo_wall_local
 
 deps: ## install what building and testing need
 	@$(DEPS) build check
@@ -175,6 +176,10 @@ units: $(UNIT) $(TOOLS) ## build the unit tests alone
 lint: ## check format, sources, scripts and manual pages
 	@$(DEPS) build lint
 	@tools/lint.sh
+
+mutants: ## break each rule in a copy: a test must notice (slow)
+	@$(DEPS) build check
+	@tools/mutants.sh
 
 fuzz: ## fuzz each target for FUZZ_SECONDS (10)
 	@$(DEPS) build fuzz
@@ -239,8 +244,8 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1	\2/p' $(firstword $(MAKEFILE_LIST)) | \
 	    expand -t 12
 
-.PHONY: all deps run check check-san test units lint fuzz fuzzers bench benches \
-    install uninstall dist fmt clean help
+.PHONY: all deps run check check-san test units lint mutants fuzz fuzzers \
+    bench benches install uninstall dist fmt clean help
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

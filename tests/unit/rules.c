@@ -167,6 +167,20 @@ check_index(const struct rules_view *v, const char *what)
 	    t->id, qo_status_name(t->status));
 }
 
+/* What the task points to is there. */
+static void
+check_payload(struct live_store *s, const char *ref, const char *what)
+{
+	struct qo_s3_req r;
+
+	if (ref == NULL)
+		return;
+	qo_s3_req_init(&r, QO_S3_HEAD, s->q->bucket, ref);
+	ck_assert_msg(
+	    qo_s3_wait(s->s3, &r) == QO_S3_OK, "%s: %s", what, r.res.err.msg);
+	qo_s3_req_fini(&r);
+}
+
 static bool
 allowed(enum qo_status from, enum qo_status to)
 {
@@ -224,7 +238,8 @@ check_step(const struct qo_task *a, const struct qo_task *b, const char *what)
 		ck_assert_msg(b->lease_expires_at.us >= a->lease_expires_at.us,
 		    "%s: a lease became shorter (R2)", what);
 	}
-	ck_assert_msg(!claimed || !a->cancel_requested,
+	ck_assert_msg(
+	    !claimed || !a->cancel_requested || a->give_up != QO_STATUS_NONE,
 	    "%s: a cancelled task was claimed (R4)", what);
 }
 
@@ -263,8 +278,11 @@ rules_check(struct live_store *s, const char *id, const char *what)
 	struct rules_view v;
 
 	rules_look(s, id, &v);
-	if (v.exists)
+	if (v.exists) {
 		check_index(&v, what);
+		check_payload(s, v.task.input_ref, what);
+		check_payload(s, v.task.output_ref, what);
+	}
 	rules_view_fini(&v);
 	check_history(s, id, what);
 }

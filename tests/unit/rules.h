@@ -25,7 +25,8 @@ size_t rules_count(const struct rules_view *v, enum qo_index index);
 
 /*
  * Fails the test, naming `what', unless the task has the entry that its state
- * needs (same generation, same minute), its revs are 1 to n without a gap,
+ * needs (same generation, same minute) and the payloads that it points to,
+ * its revs are 1 to n without a gap,
  * and each version follows from the one before: transitions, generation,
  * attempt, lease.  A task that is not there is fine.
  */
