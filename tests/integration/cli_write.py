@@ -483,6 +483,31 @@ def _():
         assert word in out, out
 
 
+@case("batch_outlasts_a_restart_of_the_store")
+def _():
+    p = subprocess.Popen([QO, "submit", "--batch", "-"], env=ENV,
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE)
+    try:
+        p.stdin.write(b'{"type":"r"}\n')
+        p.stdin.flush()
+        first = p.stdout.readline()
+        store.stop()
+        p.stdin.write(b'{"type":"r"}\n' * 50)
+        p.stdin.flush()
+        store.args = ["-l", "%s:%d" % (store.host, store.port)]
+        store.start()
+        out, err = p.communicate(timeout=120)
+        eq(p.returncode, 0, err.decode())
+        ids = [json.loads(x)["id"] for x in [first] + out.splitlines()]
+        eq(len(set(ids)), 51)
+        for i in ids:
+            eq(task(i)["status"], "pending")
+    finally:
+        p.kill()
+        p.wait()
+
+
 @case("no_store")
 def _():
     store.stop()
