@@ -11,6 +11,7 @@ extern const struct cmd cmd_bench;
 extern const struct cmd cmd_cancel;
 extern const struct cmd cmd_config_show;
 extern const struct cmd cmd_doctor;
+extern const struct cmd cmd_fsck;
 extern const struct cmd cmd_init;
 extern const struct cmd cmd_pause;
 extern const struct cmd cmd_replay;
@@ -23,6 +24,7 @@ extern const struct cmd cmd_version;
 const struct cmd *const cmd_table[] = {
 	&cmd_init,
 	&cmd_doctor,
+	&cmd_fsck,
 	&cmd_submit,
 	&cmd_cancel,
 	&cmd_replay,
