@@ -67,14 +67,14 @@ INTEGRATION := $(wildcard tests/integration/*.sh)
 LIVE	:= $(B)/tests/integration/s3_live
 FUZZERS	:= $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH	:= $(patsubst %.c,$(B)/%,$(wildcard bench/bench_*.c bench/store_*.c))
-MAN	:= $(wildcard man/*.[1578])
+MAN	:= $(wildcard man/*.[1578]) $(B)/man/qo.1
 
 # A second make, after something was installed, with all cores unless the
 # caller said how many.
 SUBMAKE	= $(MAKE) --no-print-directory \
 	   $(if $(findstring j,$(filter -j% --jobserver%,$(MAKEFLAGS))),,-j$(JOBS))
 
-all: $(PROGS:%=$(B)/bin/%) $(B)/libqo.a ## build everything (the default)
+all: $(PROGS:%=$(B)/bin/%) $(B)/libqo.a $(B)/man/qo.1 ## build everything (the default)
 
 # What was built with other flags, or another compiler, is built again.
 FLAGS	:= $(CC) $(OURS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(PKG_lib)
@@ -95,6 +95,13 @@ $(B)/bin/$(1): $(call objs,$(1)) $(B)/libqo.a
 	$$(LINK) -o $$@ $$^ $$(call pkg_libs,$$(LIBS_$(1))) -lpthread $$(LDLIBS)
 endef
 $(foreach p,$(PROGS),$(eval $(call prog,$(p))))
+
+# The commands and options in qo(1) are those of the program.
+$(B)/man/qo.1: man/qo.1.in $(B)/bin/qo
+	@mkdir -p $(@D)
+	$(B)/bin/qo help --mdoc >$(B)/man/qo.commands
+	sed -e 's|/usr/local/etc|$(SYSCONFDIR)|' \
+	    -e '/^@COMMANDS@$$/{r $(B)/man/qo.commands' -e 'd;}' $< >$@
 
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)

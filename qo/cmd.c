@@ -9,6 +9,7 @@
 extern const struct cmd cmd_archive;
 extern const struct cmd cmd_bench;
 extern const struct cmd cmd_cancel;
+extern const struct cmd cmd_completion;
 extern const struct cmd cmd_config_show;
 extern const struct cmd cmd_doctor;
 extern const struct cmd cmd_fsck;
@@ -34,6 +35,7 @@ const struct cmd *const cmd_table[] = {
 	&cmd_resume,
 	&cmd_bench,
 	&cmd_config_show,
+	&cmd_completion,
 	&cmd_version,
 	NULL,
 };

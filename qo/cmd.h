@@ -59,8 +59,10 @@ extern const struct opt cmd_global_opts[];
 /* EXIT_USAGE when both are given. */
 enum exit_code cmd_format(const struct opts *o, enum out_format *format);
 
-/* help.c */
+/* help.c, mdoc.c */
 void help_overview(void);
+/* The list of commands in qo(1), for the build: `qo help --mdoc`. */
+void help_mdoc(void);
 void help_command(const struct cmd *c);
 /* One line: usage: qo submit --type TYPE [option ...] */
 void help_usage(struct buf *b, const struct cmd *c);

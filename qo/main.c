@@ -59,6 +59,10 @@ help(char **words, int n)
 		help_overview();
 		return EXIT_OK;
 	}
+	if (strcmp(words[0], "--mdoc") == 0) {
+		help_mdoc();
+		return EXIT_OK;
+	}
 	if ((c = cmd_find(words, n, &used)) == NULL)
 		return EXIT_USAGE;
 	help_command(c);

@@ -19,7 +19,11 @@ if [ -x "$bin/qod" ]; then
 fi
 if [ -x "$bin/qo-store" ]; then
 	mkdir -p run
-	echo "run: the queue is not there yet; starting the store alone," \
+	[ -e run/qod.conf ] || printf '%s\n' \
+	    "; what qo reads in the directory above; written by tools/run.sh" \
+	    "[store]" "data = $PWD/run/store" "keys_file = $PWD/run/keys" \
+	    >run/qod.conf
+	echo "run: starting the store; $bin/qo init makes the queue in it," \
 	    "its access key is in run/keys"
 	exec "$bin/qo-store" -d run/store -k run/keys "$@"
 fi
