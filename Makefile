@@ -188,6 +188,10 @@ mutants: ## break each rule in a copy: a test must notice (slow)
 	@$(DEPS) build check
 	@tools/mutants.sh
 
+model: ## check the model of the rules with spin (slow)
+	@$(DEPS) build model
+	@tools/model.sh
+
 fuzz: ## fuzz each target for FUZZ_SECONDS (10)
 	@$(DEPS) build fuzz
 	@+$(SUBMAKE) FUZZ=1 fuzzers
@@ -251,7 +255,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1	\2/p' $(firstword $(MAKEFILE_LIST)) | \
 	    expand -t 12
 
-.PHONY: all deps run check check-san test units lint mutants fuzz fuzzers \
+.PHONY: all deps run check check-san test units lint mutants model fuzz fuzzers \
     bench benches install uninstall dist fmt clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # deps.sh - install what is missing for some groups of make targets.
 #
-#	tools/deps.sh [build] [check] [lint] [fuzz]
+#	tools/deps.sh [build] [check] [lint] [fuzz] [model]
 #
 # Looks first, with pkg-config and the shell alone, and is done at once when
 # nothing is missing.  Installs on Debian and Ubuntu, as root or through sudo;
@@ -102,6 +102,9 @@ look() {
 		fuzz)
 			need clang clang has_cmd clang
 			need libclang-rt-dev "clang's libFuzzer" has_fuzzer
+			;;
+		model)
+			need spin spin has_cmd spin
 			;;
 		*)
 			die "no such group: $group"
