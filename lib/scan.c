@@ -260,6 +260,8 @@ on_walked(struct qo_walk *w)
 		finish(s, w->rc, &w->err);
 		return;
 	}
+	if (s->seq > w->seq)
+		s->seq = w->seq;
 	if (w->skipped > 0) {
 		snprintf(why, sizeof(why), "%zu keys here are not UTF-8",
 		    w->skipped);
@@ -365,6 +367,7 @@ qo_scan_start(struct qo_scan *s)
 
 	s->nnames = s->listed = s->dropped = s->read = s->ncorrupt = 0;
 	s->rc = QO_OK;
+	s->seq = INT64_MAX;
 	qo_err_reset(&s->err);
 	if (s->sources & QO_SCAN_TASKS)
 		add_task_walks(s);

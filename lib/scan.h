@@ -64,6 +64,9 @@ struct qo_scan {
 	size_t dropped; /* names forgotten, see QO_SCAN_NAMES_MAX */
 	size_t read;    /* tasks read */
 	size_t ncorrupt;
+	/* x-qo-seq from before the first page: what came later is not in the
+	 * names.  -1: the store gives none. */
+	int64_t seq;
 
 	/* How many tasks are read at once, 1 to QO_FETCH_WINDOW; the task
 	 * callback may change it. */

@@ -13,13 +13,22 @@ extern const struct cmd cmd_completion;
 extern const struct cmd cmd_config_show;
 extern const struct cmd cmd_doctor;
 extern const struct cmd cmd_fsck;
+extern const struct cmd cmd_history;
 extern const struct cmd cmd_init;
+extern const struct cmd cmd_list;
+extern const struct cmd cmd_logs;
 extern const struct cmd cmd_pause;
 extern const struct cmd cmd_replay;
 extern const struct cmd cmd_resume;
+extern const struct cmd cmd_stats;
+extern const struct cmd cmd_status;
 extern const struct cmd cmd_submit;
+extern const struct cmd cmd_tail;
 extern const struct cmd cmd_unarchive;
 extern const struct cmd cmd_version;
+extern const struct cmd cmd_wait;
+extern const struct cmd cmd_why;
+extern const struct cmd cmd_workers;
 
 /* In the order of the help. */
 const struct cmd *const cmd_table[] = {
@@ -27,10 +36,19 @@ const struct cmd *const cmd_table[] = {
 	&cmd_doctor,
 	&cmd_fsck,
 	&cmd_submit,
+	&cmd_status,
+	&cmd_wait,
+	&cmd_list,
+	&cmd_tail,
+	&cmd_history,
+	&cmd_logs,
+	&cmd_why,
 	&cmd_cancel,
 	&cmd_replay,
 	&cmd_archive,
 	&cmd_unarchive,
+	&cmd_stats,
+	&cmd_workers,
 	&cmd_pause,
 	&cmd_resume,
 	&cmd_bench,
