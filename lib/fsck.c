@@ -210,7 +210,7 @@ check_payloads(struct shard *s, struct qo_err *err)
 {
 	struct qo_queue *q = s->f->q;
 	struct qo_s3_req r;
-	enum qo_rc rc = QO_OK;
+	enum qo_rc rc;
 	size_t i;
 
 	for (i = 0; i < s->npayloads; i++) {

@@ -4,8 +4,6 @@
 #include "cmd.h"
 #include "confval.h"
 
-#define NAMES_MAX 64
-
 extern const struct cmd cmd_archive;
 extern const struct cmd cmd_bench;
 extern const struct cmd cmd_cancel;
@@ -79,11 +77,11 @@ cmd_title(const struct cmd *c, char *out, size_t size)
 static void
 say_unknown(const char *word)
 {
-	const char *names[NAMES_MAX + 1], *near;
+	const char *names[sizeof(cmd_table) / sizeof(cmd_table[0])], *near;
 	char shown[CONFVAL_SHOWN];
 	size_t n;
 
-	for (n = 0; cmd_table[n] != NULL && n < NAMES_MAX; n++)
+	for (n = 0; cmd_table[n] != NULL; n++)
 		names[n] = cmd_table[n]->name;
 	names[n] = NULL;
 	confval_shown(word, shown, sizeof(shown));

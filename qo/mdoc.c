@@ -4,27 +4,31 @@
 
 #include "cmd.h"
 
-/* Text, a sentence a line. */
+#define FILL 70 /* a line is broken at the next blank */
+
+/* Text, each sentence on a new line. */
 static void
 put_text(const char *s)
 {
-	bool first = true;
+	size_t col = 0;
 
 	for (; *s != '\0'; s++) {
-		if (first && (*s == '.' || *s == '\''))
+		if (col++ == 0 && (*s == '.' || *s == '\''))
 			fputs("\\&", stdout);
-		first = false;
 		if (*s == '\\') {
 			fputs("\\e", stdout);
 		} else if (*s == '\n') {
 			fputs(s[1] == '\n' ? "\n.Pp\n" : "\n.br\n", stdout);
 			s += s[1] == '\n';
-			first = true;
+			col = 0;
 		} else if (strchr(".?!", *s) != NULL && s[1] == ' ' &&
 		    s[2] == ' ') {
 			printf("%c\n", *s);
 			s += 2;
-			first = true;
+			col = 0;
+		} else if (*s == ' ' && col > FILL) {
+			putchar('\n');
+			col = 0;
 		} else {
 			putchar(*s);
 		}

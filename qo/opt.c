@@ -35,7 +35,7 @@ say_unknown(const struct opt *table, const char *word, char *msg, size_t size)
 	char name[64], shown[CONFVAL_SHOWN];
 	size_t n;
 
-	for (n = 0; table != NULL && table[n].name != NULL && n < NAMES_MAX;
+	for (n = 0; n < NAMES_MAX && table != NULL && table[n].name != NULL;
 	     n++)
 		names[n] = table[n].name;
 	names[n] = NULL;

@@ -49,6 +49,15 @@ else
 	fail answers "status $status: $(cat body)"
 fi
 
+# qo needs no option in this directory.
+if "$top/$B/bin/qo" config show >conf 2>&1 &&
+    grep -q "^data = .*/run/store\$" conf; then
+	ok qo_finds_it
+else
+	fail qo_finds_it "$(cat conf)"
+fi
+rm conf
+
 if [ "$(ls)" = "body
 out
 port
