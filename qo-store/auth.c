@@ -88,6 +88,7 @@ secret(const struct request *r)
 	return r->who.session ? r->session_secret : r->cred->secret_key;
 }
 
+/* A key pays for what it has signed, not for what others say it has. */
 static int
 check(struct request *r, const char *body_sha)
 {
@@ -96,10 +97,15 @@ check(struct request *r, const char *body_sha)
 
 	got_fill(r, &got);
 	v = qo_sigv4_check(r->srv->signer, &got, &r->auth, secret(r), body_sha);
-	if (v == QO_SIGV4_OK)
-		return 0;
-	reply_verdict(r, v);
-	return -1;
+	if (v != QO_SIGV4_OK) {
+		reply_verdict(r, v);
+		return -1;
+	}
+	if (!rate_take(&r->cred->rate, loop_now(r->srv->loop))) {
+		reply_error(r, S3_SLOW_DOWN);
+		return -1;
+	}
+	return 0;
 }
 
 int

@@ -205,6 +205,8 @@ op_object_copy(struct request *r)
 
 	c = copy_new(r);
 	e = open_source(r, c);
+	if (e == S3_OK && c->len > request_max_object(r))
+		e = S3_ENTITY_TOO_LARGE;
 	if (e == S3_OK)
 		e = copy_meta(r, c);
 	if (e == S3_OK)
@@ -253,7 +255,8 @@ op_part_copy(struct request *r)
 	if (e == S3_OK && range != NULL &&
 	    range_parse_copy(range, c->obj.size, &c->off, &c->len) == -1)
 		e = S3_INVALID_ARGUMENT;
-	if (e == S3_OK && c->len > r->srv->conf->max_body)
+	if (e == S3_OK &&
+	    (c->len > r->srv->conf->max_body || c->len > request_max_object(r)))
 		e = S3_ENTITY_TOO_LARGE;
 	if (e != S3_OK) {
 		reply_error(r, e);

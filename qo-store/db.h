@@ -56,6 +56,7 @@ enum db_rc {
 	DB_BAD_PART,     /* complete: a part is missing or its etag differs */
 	DB_PART_ORDER,   /* complete: numbers not rising */
 	DB_PART_SMALL,   /* complete: a part but the last is below 5 MiB */
+	DB_TOO_LARGE,    /* complete: larger than max_size */
 	DB_EXISTS,       /* bucket create: somebody has it (see op->bucket) */
 	DB_NOT_EMPTY,    /* bucket delete */
 	DB_PRECONDITION, /* If-Match or If-None-Match does not hold */
@@ -285,6 +286,7 @@ struct db_op {
 	const char *part_checksum;
 	const struct db_complete_part *parts;
 	size_t nparts;
+	int64_t max_size;          /* complete; 0: any */
 	struct db_delete *deletes; /* DB_OP_DELETE */
 	size_t ndeletes;
 	struct db_lifecycle lc;

@@ -289,6 +289,7 @@ add_part(struct db *db, const struct part_row *p, struct db_body *body)
 static enum db_rc
 check_parts(struct db *db, struct db_op *op, struct part_row *rows)
 {
+	int64_t size = 0;
 	enum db_rc rc;
 	size_t i;
 
@@ -307,6 +308,10 @@ check_parts(struct db *db, struct db_op *op, struct part_row *rows)
 	for (i = 0; i + 1 < op->nparts; i++)
 		if (rows[i].size < DB_PART_MIN)
 			return DB_PART_SMALL;
+	for (i = 0; i < op->nparts; i++)
+		size += rows[i].size;
+	if (op->max_size > 0 && size > op->max_size)
+		return DB_TOO_LARGE;
 	return op->nparts == 0 ? DB_BAD_PART : DB_OK;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "buf.h"
+#include "confval.h"
 #include "ini.h"
 #include "io.h"
 #include "keys.h"
@@ -11,6 +12,7 @@
 
 #define FILE_MAX   (1 << 20)
 #define STRONG_LEN 16
+#define SIZE_LIMIT (INT64_C(1) << 50)
 
 struct keys {
 	struct key **list; /* sorted by access key */
@@ -133,6 +135,26 @@ set_prefixes(struct key *k, const char *text)
 	return p->n > 0 ? NULL : "prefixes is empty: leave it out for all keys";
 }
 
+static const char *
+set_rate(struct key *k, const char *text)
+{
+	if (k->rate.per_s != 0)
+		return "rate is there twice";
+	if (confval_int(text, 1, RATE_MAX, &k->rate.per_s, NULL) == -1)
+		return "rate must be a number of requests, 1 to 1000000";
+	return NULL;
+}
+
+static const char *
+set_max_object(struct key *k, const char *text)
+{
+	if (k->max_object != 0)
+		return "max_object is there twice";
+	if (confval_size(text, 1, SIZE_LIMIT, &k->max_object, NULL) == -1)
+		return "max_object must be a size such as 16MiB";
+	return NULL;
+}
+
 /* Each member once; NULL, or what is wrong. */
 static const char *
 set_member(struct key *k, const char *name, const char *value)
@@ -164,9 +186,13 @@ set_member(struct key *k, const char *name, const char *value)
 		if (k->prefixes.n > 0)
 			return "prefixes is there twice";
 		return set_prefixes(k, value);
+	} else if (strcmp(name, "rate") == 0) {
+		return set_rate(k, value);
+	} else if (strcmp(name, "max_object") == 0) {
+		return set_max_object(k, value);
 	} else {
 		return "unknown key: there are access_key, secret_key, owner, "
-		       "policy and prefixes";
+		       "policy, prefixes, rate and max_object";
 	}
 	return NULL;
 }

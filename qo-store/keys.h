@@ -9,6 +9,8 @@
  *	owner = qo			; whose buckets these are
  *	policy = both			; read, write or both
  *	prefixes = ready/ tasks/	; only keys under these; none: all
+ *	rate = 500			; requests a second; none: any
+ *	max_object = 16MiB		; largest object it may write
  *
  * A struct keys never changes once it is loaded; a new file is a new one.
  * Keys are counted, so that a request keeps the key it came with.
@@ -21,6 +23,7 @@
 
 #include "access.h"
 #include "err.h"
+#include "rate.h"
 
 struct key {
 	unsigned refs;
@@ -30,6 +33,8 @@ struct key {
 	char *owner;
 	bool read, write;
 	struct prefix_set prefixes; /* n is 0: all */
+	struct rate rate;           /* what the key has used, too */
+	int64_t max_object;         /* 0: no limit of its own */
 };
 
 struct keys;

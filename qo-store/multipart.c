@@ -235,6 +235,7 @@ op_upload_complete(struct request *r)
 	r->op.upload_id = request_param(r, "uploadId");
 	r->op.if_match = cond.if_match;
 	r->op.if_none_match = cond.if_none_match;
+	r->op.max_size = request_max_object(r);
 	request_submit(r, complete_done);
 }
 

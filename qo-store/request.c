@@ -106,6 +106,13 @@ request_submit(struct request *r, void (*then)(struct request *r))
 	db_submit(r->srv->db, &r->op);
 }
 
+int64_t
+request_max_object(const struct request *r)
+{
+	return r->cred != NULL && r->cred->max_object > 0 ? r->cred->max_object
+							  : INT64_MAX;
+}
+
 const char *
 request_param(const struct request *r, const char *name)
 {

@@ -69,6 +69,9 @@ const char *request_param(const struct request *r, const char *name);
 enum s3_err request_param_int(const struct request *r, const char *name,
     int64_t def, int64_t cap, int64_t *out);
 
+/* The largest object that the asker may write. */
+int64_t request_max_object(const struct request *r);
+
 void request_make_id(struct server *srv, char out[REQUEST_ID_SIZE]);
 /* A fresh one for this head. */
 struct request *request_new(struct server *srv, struct httpd_req *http);

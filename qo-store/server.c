@@ -201,9 +201,11 @@ take_body(struct request *r)
 	enum s3_err e;
 
 	limit.object = op->body == BODY_OBJECT;
-	limit.max = limit.object    ? r->srv->conf->max_body
+	limit.max = limit.object    ? request_max_object(r)
 	    : op->body == BODY_LONG ? LONG_TEXT_MAX
 				    : TEXT_MAX;
+	if (limit.object && limit.max > r->srv->conf->max_body)
+		limit.max = r->srv->conf->max_body;
 	if ((e = payload_begin(&r->payload, r, &limit)) != S3_OK) {
 		reply_error(r, e);
 		return;

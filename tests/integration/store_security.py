@@ -503,6 +503,71 @@ def _():
         eq(k.get("/bkt/big").status, 404)
 
 
+@case("40_quotas_of_a_key")
+def _():
+    keys = ("[main]\naccess_key = main\nsecret_key = 0123456789abcdef0\n"
+            "[slow]\naccess_key = slow\nsecret_key = 0123456789abcdef1\n"
+            "rate = 5\n"
+            "[small]\naccess_key = small\nsecret_key = 0123456789abcdef2\n"
+            "max_object = 6MiB\n")
+    with Store(keys=keys) as s:
+        k, slow, small = (s.client(s.keys[n]) for n in (
+            "main", "slow", "small"))
+        k.put("/bkt")
+        k.put("/bkt/a", b"a")
+        # Somebody else's bad signatures are not on the key's account.
+        liar = Client(s, ("slow", "x" * 20))
+        for _ in range(50):
+            eq(liar.get("/bkt/a").status, 403)
+        start = time.monotonic()
+        answers = [slow.get("/bkt/a") for _ in range(40)]
+        took = time.monotonic() - start
+        good = sum(r.status == 200 for r in answers)
+        eq([r.status for r in answers[:5]], [200] * 5)
+        assert good <= 5 + 5 * took + 1, (good, took)
+        for r in answers:
+            if r.status != 200:
+                eq((r.status, r.code), (503, "SlowDown"))
+                eq(r.headers["retry-after"], "1")
+        # Others are not held up by it, and it comes back by itself.
+        eq(k.get("/bkt/a").status, 200)
+        while slow.get("/bkt/a").status != 200:
+            assert time.monotonic() < start + 60
+            time.sleep(0.05)
+
+        six = b"x" * (6 << 20)
+        eq(small.put("/bkt/fits", six).status, 200)
+        r = small.put("/bkt/big", six + b"x")
+        eq((r.status, r.code), (400, "EntityTooLarge"))
+        small.close()
+        k.put("/bkt/large", six + b"x")
+        r = small.put("/bkt/copy", x_amz_copy_source="/bkt/large")
+        eq((r.status, r.code), (400, "EntityTooLarge"))
+        up = small("POST", "/bkt/parts", "uploads").one("UploadId")
+        doc = ""
+        for n, size in ((1, 5 << 20), (2, 1 << 20)):
+            r = small("PUT", "/bkt/parts", "partNumber=%d&uploadId=%s" % (
+                n, up), body=six[:size])
+            doc += "<Part><PartNumber>%d</PartNumber><ETag>%s</ETag></Part>" \
+                % (n, r.etag)
+        r = small("PUT", "/bkt/parts", "partNumber=2&uploadId=" + up,
+                  body=six[:(1 << 20) + 1])
+        big = doc[:doc.index("<Part><PartNumber>2")] + \
+            "<Part><PartNumber>2</PartNumber><ETag>%s</ETag></Part>" \
+            % r.etag
+        r = small("POST", "/bkt/parts", "uploadId=" + up,
+                  "<CompleteMultipartUpload>%s</CompleteMultipartUpload>" % big)
+        eq((r.status, r.code), (400, "EntityTooLarge"))
+        eq(k.get("/bkt/parts").status, 404)
+        small("PUT", "/bkt/parts", "partNumber=2&uploadId=" + up,
+              body=six[:1 << 20])
+        r = small("POST", "/bkt/parts", "uploadId=" + up,
+                  "<CompleteMultipartUpload>%s</CompleteMultipartUpload>" % doc)
+        eq(r.status, 200)
+        for x in (k, slow, small, liar):
+            x.close()
+
+
 @case("wire_expect_100_continue")
 def _():
     h = {"host": c.host(), "content-length": "5", "expect": "100-continue"}

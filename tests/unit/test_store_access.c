@@ -182,6 +182,7 @@ START_TEST(test_keys)
 
 	ks = load("[b]\naccess_key = bbb\n" SECRET "owner = me\n"
 		  "policy = read\nprefixes = x/, y/ z\n"
+		  "rate = 20\nmax_object = 2KiB\n"
 		  "[key a]\naccess_key = aaa\n" SECRET);
 	ck_assert_ptr_nonnull(ks);
 	ck_assert_uint_eq(keys_count(ks), 2);
@@ -191,6 +192,8 @@ START_TEST(test_keys)
 	ck_assert(k->read && !k->write);
 	ck_assert_uint_eq(k->prefixes.n, 3);
 	ck_assert_str_eq(k->prefixes.list[2], "z");
+	ck_assert_int_eq(k->rate.per_s, 20);
+	ck_assert_int_eq(k->max_object, 2048);
 	ck_assert_ptr_null(keys_find(ks, "bb"));
 	ck_assert_ptr_null(keys_weak(ks));
 	keys_free(ks);
@@ -212,6 +215,11 @@ static const char *const bad_keys[] = {
 	"[a]\naccess_key = aaa\n" SECRET "policy = all\n",
 	"[a]\naccess_key = aaa\n" SECRET "prefixes = ,\n",
 	"[a]\naccess_key = aaa\n" SECRET "colour = red\n",
+	"[a]\naccess_key = aaa\n" SECRET "rate = 0\n",
+	"[a]\naccess_key = aaa\n" SECRET "rate = 5\nrate = 5\n",
+	"[a]\naccess_key = aaa\n" SECRET "rate = 1000001\n",
+	"[a]\naccess_key = aaa\n" SECRET "max_object = 5MB\n",
+	"[a]\naccess_key = aaa\n" SECRET "max_object = 1\nmax_object = 1\n",
 	"[a]\naccess_key = aaa\n" SECRET "[b]\naccess_key = aaa\n" SECRET,
 	"[a\naccess_key = aaa\n" SECRET,
 };
@@ -248,6 +256,39 @@ START_TEST(test_generated_keys)
 	keys_free(b);
 	ck_assert_int_eq(unlink(path), 0);
 	ck_assert_int_eq(rmdir(dir), 0);
+}
+END_TEST
+
+/* A second's worth at once, then one by one as they come back. */
+START_TEST(test_40_rate)
+{
+	static const int64_t rates[] = { 1, 3, 7, 1000, 999999, 1000000 };
+	struct rate r = { .per_s = rates[_i] }, none = { 0 };
+	struct qo_mono now = { 5 * QO_US_PER_SEC };
+	int64_t i, n = 0;
+
+	for (i = 0; i < r.per_s; i++)
+		ck_assert(rate_take(&r, now));
+	ck_assert(!rate_take(&r, now));
+	now.us += QO_US_PER_SEC / r.per_s - 1;
+	ck_assert(!rate_take(&r, now));
+	now.us += 2;
+	ck_assert(rate_take(&r, now));
+	/* Asked for without pause it gives its rate over ten seconds. */
+	for (i = 0; i < 10000; i++) {
+		now.us += 1000;
+		while (rate_take(&r, now))
+			n++;
+	}
+	ck_assert_int_ge(n, 10 * r.per_s - 1);
+	ck_assert_int_le(n, 10 * r.per_s + r.per_s / 1000 + 1);
+	/* A long rest gives no more than one second's worth. */
+	now.us += 3600 * QO_US_PER_SEC;
+	for (n = 0; rate_take(&r, now); n++)
+		;
+	ck_assert_int_eq(n, r.per_s);
+	for (i = 0; i < 1000; i++)
+		ck_assert(rate_take(&none, now));
 }
 END_TEST
 
@@ -305,6 +346,7 @@ main(void)
 	tcase_add_test(tc, test_keys);
 	tcase_add_loop_test(tc, test_bad_keys, 0, (int)nitems(bad_keys));
 	tcase_add_test(tc, test_generated_keys);
+	tcase_add_loop_test(tc, test_40_rate, 0, 6);
 	tcase_add_test(tc, test_tokens);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
