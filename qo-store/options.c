@@ -17,7 +17,8 @@ enum {
 	OPT_REGION,
 	OPT_STRICT,
 	OPT_LIFECYCLE,
-	OPT_DAY
+	OPT_DAY,
+	OPT_HASTEN
 };
 
 static const struct option longs[] = {
@@ -29,6 +30,7 @@ static const struct option longs[] = {
 	{ "strict-aws", no_argument, NULL, OPT_STRICT },
 	{ "lifecycle-interval", required_argument, NULL, OPT_LIFECYCLE },
 	{ "lifecycle-day", required_argument, NULL, OPT_DAY },
+	{ "hasten", required_argument, NULL, OPT_HASTEN },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
 	{ NULL, 0, NULL, 0 },
@@ -90,6 +92,7 @@ defaults(struct options *o)
 	o->store.connections = 1024;
 	o->store.lifecycle_ms = 3600 * INT64_C(1000);
 	o->store.day_ms = 86400 * INT64_C(1000);
+	o->store.hasten = 1;
 	prefixes_add(&o->store.public_prefixes, "ui/");
 	o->log_level = LOG_LVL_INFO;
 	o->drain_ms = 30000;
@@ -219,6 +222,9 @@ apply(struct options *o, int c, const char *arg)
 		break;
 	case OPT_DAY:
 		o->store.day_ms = number("--lifecycle-day", arg, 1, INT32_MAX);
+		break;
+	case OPT_HASTEN:
+		o->store.hasten = number("--hasten", arg, 1, 1000);
 		break;
 	default:
 		fputs(usage_text, stderr);

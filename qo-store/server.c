@@ -352,6 +352,12 @@ server_new(struct loop *l, const struct store_conf *conf, struct db *db,
 	    arc4random(), arc4random(), arc4random());
 	httpd_conf_defaults(&hc);
 	hc.connections = conf->connections;
+	hc.head_ms /= conf->hasten;
+	hc.idle_ms /= conf->hasten;
+	hc.send_ms /= conf->hasten;
+	/* The same bytes a second. */
+	hc.body_ms /= conf->hasten;
+	hc.body_ms_bytes /= (size_t)conf->hasten;
 	s->httpd = httpd_new(l, &hc, &hops, s);
 	return s;
 }

@@ -30,6 +30,7 @@ struct store_conf {
 	bool strict_aws;
 	int64_t lifecycle_ms; /* between two passes */
 	int64_t day_ms;       /* length of a lifecycle day (tests) */
+	int64_t hasten; /* clients get their time divided by this (tests) */
 };
 
 struct server {
