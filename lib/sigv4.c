@@ -103,20 +103,23 @@ key_get(struct qo_sigv4_signer *s, const char *secret, const char *time,
     const struct qo_sigv4_req *req)
 {
 	char scope[QO_SIGV4_SCOPE_SIZE];
-	struct key_slot *k, *oldest = &s->keys[0];
+	struct key_slot *k, *found = NULL, *oldest = &s->keys[0];
 
 	if (put_scope(scope, time, req) == -1 ||
 	    strlen(secret) >= QO_SIGV4_SECRET_SIZE)
 		return NULL;
 	s->clock++;
+	/* To the end: where a key stands is nothing that time should tell. */
 	for (k = s->keys; k < s->keys + NKEYS; k++) {
 		if (k->used != 0 && strcmp(k->scope, scope) == 0 &&
-		    strcmp(k->secret, secret) == 0) {
-			k->used = s->clock;
-			return k;
-		}
+		    strcmp(k->secret, secret) == 0)
+			found = k;
 		if (k->used < oldest->used)
 			oldest = k;
+	}
+	if ((k = found) != NULL) {
+		k->used = s->clock;
+		return k;
 	}
 	k = oldest;
 	explicit_bzero(k, sizeof(*k));
