@@ -1,5 +1,6 @@
 #include "auth.h"
 #include "hash.h"
+#include "replay.h"
 #include "reply.h"
 #include "server.h"
 #include "token.h"
@@ -10,6 +11,7 @@ static void
 reply_verdict(struct request *r, enum qo_sigv4_verdict v)
 {
 	const struct qo_sigv4_fault *f;
+	const char *code;
 	struct buf extra;
 
 	f = qo_sigv4_fault(v, r->auth.presigned);
@@ -19,7 +21,10 @@ reply_verdict(struct request *r, enum qo_sigv4_verdict v)
 		xml_add(&extra, "Region", r->srv->conf->region);
 	if (v == QO_SIGV4_SKEWED)
 		xmlout_time(&extra, "ServerTime", qo_wall_local().us);
-	reply_fault(r, f->status, f->code, f->message, extra.data);
+	code = f->code;
+	if (v == QO_SIGV4_KEY_UNKNOWN && r->route.op == OP_SESSION_TOKEN)
+		code = "InvalidClientTokenId"; /* STS's word for it */
+	reply_fault(r, f->status, code, f->message, extra.data);
 	buf_fini(&extra);
 }
 
@@ -88,12 +93,37 @@ secret(const struct request *r)
 	return r->who.session ? r->session_secret : r->cred->secret_key;
 }
 
+/* Reading twice harms nobody. */
+static bool
+is_write(const struct request *r)
+{
+	return strcmp(r->http->method, "GET") != 0 &&
+	    strcmp(r->http->method, "HEAD") != 0;
+}
+
+static enum s3_err
+check_repeat(struct request *r)
+{
+	if (r->srv->replay == NULL || !is_write(r))
+		return S3_OK;
+	switch (replay_take(r->srv->replay, &r->auth, qo_wall_local())) {
+	case REPLAY_NEW:
+		break;
+	case REPLAY_SEEN:
+		return S3_ACCESS_DENIED;
+	case REPLAY_FULL:
+		return S3_SLOW_DOWN;
+	}
+	return S3_OK;
+}
+
 /* A key pays for what it has signed, not for what others say it has. */
 static int
 check(struct request *r, const char *body_sha)
 {
 	enum qo_sigv4_verdict v;
 	struct qo_sigv4_got got;
+	enum s3_err e = S3_SLOW_DOWN;
 
 	got_fill(r, &got);
 	v = qo_sigv4_check(r->srv->signer, &got, &r->auth, secret(r), body_sha);
@@ -101,11 +131,12 @@ check(struct request *r, const char *body_sha)
 		reply_verdict(r, v);
 		return -1;
 	}
-	if (!rate_take(&r->cred->rate, loop_now(r->srv->loop))) {
-		reply_error(r, S3_SLOW_DOWN);
-		return -1;
-	}
-	return 0;
+	if (rate_take(&r->cred->rate, loop_now(r->srv->loop)))
+		e = check_repeat(r);
+	if (e == S3_OK)
+		return 0;
+	reply_error(r, e);
+	return -1;
 }
 
 int

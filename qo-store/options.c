@@ -18,7 +18,8 @@ enum {
 	OPT_STRICT,
 	OPT_LIFECYCLE,
 	OPT_DAY,
-	OPT_HASTEN
+	OPT_HASTEN,
+	OPT_REPLAY
 };
 
 static const struct option longs[] = {
@@ -27,6 +28,7 @@ static const struct option longs[] = {
 	{ "listen-fd", required_argument, NULL, OPT_LISTEN_FD },
 	{ "max-body", required_argument, NULL, OPT_MAX_BODY },
 	{ "region", required_argument, NULL, OPT_REGION },
+	{ "replay-cache", no_argument, NULL, OPT_REPLAY },
 	{ "strict-aws", no_argument, NULL, OPT_STRICT },
 	{ "lifecycle-interval", required_argument, NULL, OPT_LIFECYCLE },
 	{ "lifecycle-day", required_argument, NULL, OPT_DAY },
@@ -39,7 +41,8 @@ static const struct option longs[] = {
 static const char usage_text[] =
     "usage: qo-store [-nv] -d dir [-f qod.conf] [-k keysfile] [-l addr:port]\n"
     "                [-p portfile] [-s socket] [--listen-fd n]\n"
-    "                [--max-body size] [--region name] [--strict-aws]\n"
+    "                [--max-body size] [--region name] [--replay-cache]\n"
+    "                [--strict-aws]\n"
     "       qo-store --check -d dir\n"
     "       qo-store --backup destination -d dir\n"
     "       qo-store -h | -V\n";
@@ -215,6 +218,9 @@ apply(struct options *o, int c, const char *arg)
 		break;
 	case OPT_STRICT:
 		o->store.strict_aws = true;
+		break;
+	case OPT_REPLAY:
+		o->store.replay_cache = true;
 		break;
 	case OPT_LIFECYCLE:
 		o->store.lifecycle_ms = number(

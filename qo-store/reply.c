@@ -71,7 +71,10 @@ reply_fault(struct request *r, int status, const char *code,
 	struct buf b;
 
 	buf_init(&b, ERROR_MAX);
-	s3err_body(&b, code, message, r->resource, r->id, extra);
+	if (r->route.op == OP_SESSION_TOKEN)
+		s3err_sts_body(&b, status, code, message, r->id);
+	else
+		s3err_body(&b, code, message, r->resource, r->id, extra);
 	if (status == 503)
 		reply_header(r, "Retry-After", "1");
 	reply_header(r, "Content-Type", "application/xml");

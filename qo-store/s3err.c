@@ -158,3 +158,17 @@ s3err_body(struct buf *b, const char *code, const char *message,
 		buf_adds(b, extra);
 	buf_adds(b, "</Error>");
 }
+
+void
+s3err_sts_body(struct buf *b, int status, const char *code, const char *message,
+    const char *request_id)
+{
+	buf_adds(b,
+	    XMLOUT_DECL "<ErrorResponse xmlns=\"" XMLOUT_STS_NS "\"><Error>");
+	xml_add(b, "Type", status < 500 ? "Sender" : "Receiver");
+	xml_add(b, "Code", code);
+	xml_add(b, "Message", message);
+	buf_adds(b, "</Error>");
+	xml_add(b, "RequestId", request_id);
+	buf_adds(b, "</ErrorResponse>");
+}

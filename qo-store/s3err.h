@@ -76,4 +76,8 @@ int s3err_status(enum s3_err e);
 void s3err_body(struct buf *b, const char *code, const char *message,
     const char *resource, const char *request_id, const char *extra);
 
+/* The same in the form of STS. */
+void s3err_sts_body(struct buf *b, int status, const char *code,
+    const char *message, const char *request_id);
+
 #endif

@@ -2,6 +2,7 @@
 #include "lifecycle_run.h"
 #include "log.h"
 #include "ops.h"
+#include "replay.h"
 #include "reply.h"
 #include "server.h"
 #include "utf8.h"
@@ -347,6 +348,8 @@ server_new(struct loop *l, const struct store_conf *conf, struct db *db,
 	s->wait = wait_new(l, db_seq(db));
 	s->lifecycle = lifecycle_run_new(
 	    l, db, conf->lifecycle_ms, conf->day_ms);
+	if (conf->replay_cache)
+		s->replay = replay_new();
 	arc4random_buf(&s->next_id, sizeof(s->next_id));
 	(void)snprintf(s->id2, sizeof(s->id2), "%08x%08x%08x%08x", arc4random(),
 	    arc4random(), arc4random(), arc4random());
@@ -394,6 +397,7 @@ server_free(struct server *s)
 		payload_fini(&r->payload);
 		free(r);
 	}
+	replay_free(s->replay);
 	wait_free(s->wait);
 	bcache_free(s->buckets);
 	qo_sigv4_free(s->signer);

@@ -17,6 +17,7 @@
 #include "request.h"
 
 struct lifecycle_run;
+struct replay;
 struct wait;
 
 /* Owned by main; strings are borrowed from it. */
@@ -28,6 +29,7 @@ struct store_conf {
 	size_t connections;
 	struct prefix_set public_prefixes;
 	bool strict_aws;
+	bool replay_cache;
 	int64_t lifecycle_ms; /* between two passes */
 	int64_t day_ms;       /* length of a lifecycle day (tests) */
 	int64_t hasten; /* clients get their time divided by this (tests) */
@@ -43,6 +45,7 @@ struct server {
 	struct bcache *buckets;
 	struct wait *wait;
 	struct lifecycle_run *lifecycle;
+	struct replay *replay; /* NULL: repeats are allowed */
 	uint64_t next_id;
 	char id2[33]; /* x-amz-id-2: this process */
 	struct request *unused;

@@ -14,8 +14,6 @@
 #include "xml.h"
 #include "xmlout.h"
 
-#define STS_NS "https://sts.amazonaws.com/doc/2011-06-15/"
-
 static const char *
 param(const struct request *r, const struct uri_query *form, const char *name)
 {
@@ -31,34 +29,34 @@ struct wish {
 	int64_t seconds;
 };
 
-static enum s3_err
+/* NULL, or the code of what is wrong. */
+static const char *
 read_wish(const struct request *r, struct wish *w)
 {
 	struct uri_query form;
-	const char *text, *why = NULL;
-	enum s3_err e = S3_OK;
+	const char *text, *why = NULL, *wrong = NULL;
 
 	if (uri_query_parse(&form, r->payload.text.data, 32, URI_PLUS_SPACE) ==
 	    -1)
-		return S3_INVALID_ARGUMENT;
-	text = param(r, &form, "Action");
-	if (text == NULL || strcmp(text, "GetSessionToken") != 0)
-		e = S3_NOT_IMPLEMENTED;
+		return "MalformedQueryString";
 	w->scope = TOKEN_READ_ONLY;
 	if ((text = param(r, &form, "Scope")) != NULL) {
 		if (strcmp(text, "operator") == 0)
 			w->scope = TOKEN_OPERATOR;
 		else if (strcmp(text, "read-only") != 0)
-			e = S3_INVALID_ARGUMENT;
+			wrong = "ValidationError";
 	}
 	w->seconds = TOKEN_SECONDS;
 	if ((text = param(r, &form, "DurationSeconds")) != NULL)
 		w->seconds = strtonum(
 		    text, TOKEN_SECONDS_MIN, TOKEN_SECONDS_MAX, &why);
 	if (why != NULL)
-		e = S3_INVALID_ARGUMENT;
+		wrong = "ValidationError";
+	text = param(r, &form, "Action");
+	if (text == NULL || strcmp(text, "GetSessionToken") != 0)
+		wrong = "InvalidAction";
 	uri_query_fini(&form);
-	return e;
+	return wrong;
 }
 
 static void
@@ -68,7 +66,7 @@ reply_token(struct request *r, const struct token *t)
 
 	buf_init(&b, 64 * 1024);
 	buf_adds(&b,
-	    XMLOUT_DECL "<GetSessionTokenResponse xmlns=\"" STS_NS
+	    XMLOUT_DECL "<GetSessionTokenResponse xmlns=\"" XMLOUT_STS_NS
 			"\"><GetSessionTokenResult><Credentials>");
 	xml_add(&b, "AccessKeyId", t->access_key);
 	xml_add(&b, "SecretAccessKey", t->secret);
@@ -87,8 +85,8 @@ void
 op_session_token(struct request *r)
 {
 	struct token t;
+	const char *wrong;
 	struct wish w;
-	enum s3_err e;
 
 	if (r->auth.payload == QO_PAYLOAD_BODY && auth_body(r) == -1)
 		return;
@@ -97,8 +95,11 @@ op_session_token(struct request *r)
 		reply_error(r, S3_ACCESS_DENIED);
 		return;
 	}
-	if ((e = read_wish(r, &w)) != S3_OK) {
-		reply_error(r, e);
+	if ((wrong = read_wish(r, &w)) != NULL) {
+		reply_fault(r, 400, wrong,
+		    "GetSessionToken with DurationSeconds of 60 to 129600 and "
+		    "Scope of read-only or operator is all there is",
+		    NULL);
 		return;
 	}
 	token_mint(r->cred, w.scope,

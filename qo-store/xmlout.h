@@ -13,8 +13,9 @@
 
 #include "buf.h"
 
-#define XMLOUT_DECL "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-#define XMLOUT_NS   "http://s3.amazonaws.com/doc/2006-03-01/"
+#define XMLOUT_DECL   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+#define XMLOUT_NS     "http://s3.amazonaws.com/doc/2006-03-01/"
+#define XMLOUT_STS_NS "https://sts.amazonaws.com/doc/2011-06-15/"
 
 /* The declaration and <root xmlns="...">. */
 void xmlout_root(struct buf *b, const char *root);

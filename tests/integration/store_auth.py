@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import time
+import xml.dom.minidom
 
 from store_lib import Client, Store, case, eq, finish, presign
 
@@ -172,8 +173,21 @@ def _():
     eq(rc(session(mint(narrow)).get("/bkt/k")), DENIED)
     for q in ("&DurationSeconds=1", "&DurationSeconds=x", "&Scope=root",
               "&DurationSeconds=999999"):
-        eq(rc(mint(admin, q)), (400, "InvalidArgument"), q)
-    eq(admin("POST", "/", "Action=AssumeRole").status, 501)
+        eq(rc(mint(admin, q)), (400, "ValidationError"), q)
+    for q, code in (("Action=AssumeRole", "InvalidAction"),
+                    ("Action=GetSessionToken&DurationSeconds=1",
+                     "ValidationError"),
+                    ("Action=GetSessionToken&Scope=all", "ValidationError")):
+        r = admin("POST", "/", q)
+        eq((r.status, r.code), (400, code))
+        doc = xml.dom.minidom.parseString(r.body)
+        eq(doc.documentElement.tagName, "ErrorResponse")
+        eq(doc.documentElement.namespaceURI,
+           "https://sts.amazonaws.com/doc/2011-06-15/")
+        eq((r.one("Type"), r.one("RequestId")),
+           ("Sender", r.headers["x-amz-request-id"]))
+    r = mint(Client(store, ("NOSUCHKEY", "x" * 40)))
+    eq((r.status, r.code), (403, "InvalidClientTokenId"))
     # A token with one digit changed, one of another key, none at all.
     bad = session(mint(admin))
     last = bad.token[-1]

@@ -14,7 +14,7 @@ import xml.dom.minidom
 import zlib
 
 from store_lib import (BINARY, EMPTY, Client, Store, amz_date, case, eq,
-                       finish, raw, sign, signing_key)
+                       finish, presign, raw, sign, signing_key)
 
 store = Store()
 c = store.client()
@@ -371,6 +371,41 @@ def _():
     r = c.send("GET", "/bkt/ok", "AWSAccessKeyId=a&Signature=b&Expires=1",
                b"", {"host": c.host()})
     eq((r.status, r.code), (400, "InvalidRequest"))
+
+
+@case("33_replays_are_refused_when_asked_for")
+def _():
+    def signed(s, method, path, body=b""):
+        h = {"host": "%s:%d" % (s.host, s.port), "x-amz-meta-n": path}
+        sign(method, path, "", h, hashlib.sha256(body).hexdigest(), s.key)
+        return method, path, "", body, h
+    with Store("--replay-cache") as s:
+        k = s.client()
+        eq(k.put("/bkt").status, 200)
+        put = signed(s, "PUT", "/bkt/a", b"one")
+        get = signed(s, "GET", "/bkt/a")
+        delete = signed(s, "DELETE", "/bkt/a")
+        eq(k.send(*put).status, 200)
+        eq(k.send(*get).status, 200)
+        eq(k.send(*get).status, 200)
+        eq(k.send(*delete).status, 204)
+        for again in (put, delete):
+            r = k.send(*again)
+            eq((r.status, r.code), (403, "AccessDenied"))
+        eq(k.send(*get).status, 404)
+        # A signature that was refused is none that was seen.
+        put = signed(s, "PUT", "/bkt/b", b"two")
+        bad = dict(put[4], **{"x-amz-meta-n": "other"})
+        eq(k.send(*put[:4], bad).code, "SignatureDoesNotMatch")
+        eq(k.send(*put).status, 200)
+        q = presign(s, "PUT", "/bkt/c", s.key)
+        h = {"host": k.host()}
+        eq(k.send("PUT", "/bkt/c", q, b"three", h).status, 200)
+        eq(k.send("PUT", "/bkt/c", q, b"three", h).code, "AccessDenied")
+        k.close()
+    # Not by default: it would stand in the way of retries.
+    put = signed(store, "PUT", "/bkt/again", b"x")
+    eq([c.send(*put).status for _ in range(3)], [200] * 3)
 
 
 @case("34_unknown_key_and_bad_signature")

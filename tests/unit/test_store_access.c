@@ -9,6 +9,7 @@
 #include "../../qo-store/access.h"
 #include "../../qo-store/acl.h"
 #include "../../qo-store/keys.h"
+#include "../../qo-store/replay.h"
 #include "../../qo-store/token.h"
 #include "io.h"
 
@@ -292,6 +293,39 @@ START_TEST(test_40_rate)
 }
 END_TEST
 
+START_TEST(test_33_replay)
+{
+	struct qo_sigv4_auth a = { .time = { 1000 * QO_US_PER_SEC } };
+	struct qo_wall now = a.time;
+	struct replay *p;
+	int i, n = 0;
+
+	p = replay_new();
+	strlcpy(a.signature, QO_SHA256_EMPTY, sizeof(a.signature));
+	ck_assert_int_eq(replay_take(p, &a, now), REPLAY_NEW);
+	ck_assert_int_eq(replay_take(p, &a, now), REPLAY_SEEN);
+	now.us += QO_SIGV4_SKEW_US;
+	ck_assert_int_eq(replay_take(p, &a, now), REPLAY_SEEN);
+	now.us += 1; /* the signature itself is not good any more */
+	ck_assert_int_eq(replay_take(p, &a, now), REPLAY_NEW);
+	a.presigned = true;
+	a.expires_s = 3600;
+	a.signature[0] ^= 1;
+	ck_assert_int_eq(replay_take(p, &a, now), REPLAY_NEW);
+	now.us = a.time.us + 3600 * QO_US_PER_SEC;
+	ck_assert_int_eq(replay_take(p, &a, now), REPLAY_SEEN);
+	/* Without a place left it is refused, not forgotten. */
+	for (i = 0; i < 1000 && n == 0; i++) {
+		(void)snprintf(a.signature + 32 - 5, 6, "%05x", i);
+		if (replay_take(p, &a, now) == REPLAY_FULL)
+			n = i;
+	}
+	ck_assert_int_ge(n, 10);
+	ck_assert_int_eq(replay_take(p, &a, now), REPLAY_FULL);
+	replay_free(p);
+}
+END_TEST
+
 #define NOW 1800000000
 
 START_TEST(test_tokens)
@@ -347,6 +381,7 @@ main(void)
 	tcase_add_loop_test(tc, test_bad_keys, 0, (int)nitems(bad_keys));
 	tcase_add_test(tc, test_generated_keys);
 	tcase_add_loop_test(tc, test_40_rate, 0, 6);
+	tcase_add_test(tc, test_33_replay);
 	tcase_add_test(tc, test_tokens);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
