@@ -183,7 +183,8 @@ fx_delete(int64_t bucket, const char *key, const char *version_id)
 	return d;
 }
 
-/* The text of a key; "(none)", "(marker)" or "(rc N)" when there is none.
+/* The text of a key; "(none)", "(marker)", "(damaged)" or "(rc N)" when
+ * there is none.
  * The caller frees. */
 static inline char *
 fx_get(int64_t bucket, const char *key, const char *version_id)
@@ -195,6 +196,8 @@ fx_get(int64_t bucket, const char *key, const char *version_id)
 	rc = db_get(fx_db, bucket, key, version_id, DB_READ_BODY, &o);
 	if (rc == DB_NO_KEY)
 		return xstrdup(o.marker ? "(marker)" : "(none)");
+	if (rc == DB_CORRUPT)
+		return xstrdup("(damaged)");
 	if (rc != DB_OK)
 		return xasprintf("(rc %d)", (int)rc);
 	if (o.marker)
