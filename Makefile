@@ -158,6 +158,7 @@ endif
 
 $(B)/tests/unit/test_s3_tls: PKG_test := libssl
 $(B)/tests/unit/test_wrong_clock: LDLIBS += -Wl,--wrap=qo_wall_local
+$(B)/tests/unit/test_slow_walk: LDLIBS += -Wl,--wrap=qo_mono_now
 
 # Counts the hashes that are computed.
 $(B)/tests/unit/test_sigv4_paths: WRAP := -Wl,--wrap=hmac_sha256 \

@@ -17,6 +17,7 @@
 #include "rules.h"
 #include "scenario.h"
 
+#define SHARED     (MAP_SHARED | MAP_ANONYMOUS)
 #define POINTS_MAX 100 /* of one operation */
 #define RUNS_MAX   5000
 
@@ -123,8 +124,7 @@ START_TEST(test_every_point)
 	size_t i;
 
 	/* cppcheck-suppress invalidFunctionArg */
-	sc = mmap(NULL, sizeof(*sc), PROT_READ | PROT_WRITE,
-	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	sc = mmap(NULL, sizeof(*sc), PROT_READ | PROT_WRITE, SHARED, -1, 0);
 	ck_assert_ptr_ne(sc, MAP_FAILED);
 	for (i = 0; i < nscenarios; i++) {
 		for (n = 1; play_to_point(&scenarios[i], sc, n); n++) {
