@@ -14,7 +14,7 @@ struct view {
 static void
 row(const char *name, const char *value)
 {
-	out_text(OUT_DIM, "%-12s", name);
+	out_text(OUT_DIM, "%-13s", name);
 	out_text(OUT_PLAIN, "%s", value);
 	out_raw("\n", 1);
 }
@@ -31,7 +31,7 @@ row_json(const char *name, const struct qo_json *v)
 {
 	if (v->p == NULL)
 		return;
-	out_text(OUT_DIM, "%-12s", name);
+	out_text(OUT_DIM, "%-13s", name);
 	if (v->len <= VALUE_MAX)
 		out_text(OUT_PLAIN, "%.*s", (int)v->len, v->p);
 	else
@@ -64,7 +64,7 @@ show_head(const struct view *v)
 	buf_init(&b, LINE_LEN);
 	row("task", t->id);
 	row("type", t->task_type);
-	out_text(OUT_DIM, "%-12s", "status");
+	out_text(OUT_DIM, "%-13s", "status");
 	out_text(taskview_style(t->status), "%s", qo_status_name(t->status));
 	taskview_add_state(&b, t, v->now);
 	if (b.len > 0 && t->status != QO_STATUS_FAILED)
@@ -134,7 +134,7 @@ show_errors(const struct view *v)
 
 	for (i = 0; i < v->t->nerrors; i++) {
 		e = &v->t->errors[i];
-		out_text(OUT_DIM, "%-12s", i == 0 ? "errors" : "");
+		out_text(OUT_DIM, "%-13s", i == 0 ? "errors" : "");
 		out_text(OUT_PLAIN, "%s attempt %lld %s: %s",
 		    taskview_time(e->at, at), (long long)e->attempt,
 		    e->kind != NULL ? e->kind : "error",

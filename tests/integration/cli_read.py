@@ -245,9 +245,9 @@ def _():
     for status in ("cancelled", "expired"):
         qo("wait", write(task(status=status)), code=1)
     qo("wait", write(task(status="archived", archived_from="completed")))
-    open_ = write(task())
+    pending = write(task())
     start = time.monotonic()
-    p = qo("wait", done, open_, "--timeout", "300ms", code=6)
+    p = qo("wait", done, pending, "--timeout", "300ms", code=6)
     assert time.monotonic() - start < 20
     eq(p.out, done + " completed\n")
     assert "1 of 2" in p.err, p.err

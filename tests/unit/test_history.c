@@ -143,6 +143,7 @@ START_TEST(test_versions)
 	put(st.q->bucket, longer, "{}", 2);
 	ck_assert_int_eq(look(st.q, id, &seen), QO_OK);
 	ck_assert(!hist.unversioned);
+	ck_assert_uint_eq(hist.nversions, 4);
 	ck_assert_uint_eq(seen.n, 4);
 	for (i = 0; i < seen.n; i++)
 		ck_assert_int_eq(seen.revs[i], (int64_t)i + 1);
