@@ -190,7 +190,8 @@ copy_meta(struct request *r, struct copy *c)
 		    strcmp(c->key, r->key) == 0 && c->version_id == NULL)
 			return S3_INVALID_REQUEST;
 	}
-	if (c->obj.meta.checksum != NULL)
+	/* That of parts is not that of the whole. */
+	if (c->obj.meta.checksum != NULL && c->obj.parts == 0)
 		r->op.meta.checksum = pool_strdup(
 		    &r->mem, c->obj.meta.checksum);
 	return e;

@@ -39,6 +39,7 @@ db_obj_fini(struct db_obj *o)
 {
 	free(o->key);
 	free(o->data);
+	free(o->part_sizes);
 	meta_fini(&o->meta);
 	if (o->file_fd != -1)
 		close(o->file_fd);
@@ -165,13 +166,19 @@ out:
 	return rv;
 }
 
+int64_t
+db_format(struct db_conn *c)
+{
+	return pragma_int(c, "PRAGMA user_version");
+}
+
 int
 db_format_check(struct db_conn *c, const char *dir, struct qo_err *err)
 {
 	int64_t app, format;
 
 	app = pragma_int(c, "PRAGMA application_id");
-	format = pragma_int(c, "PRAGMA user_version");
+	format = db_format(c);
 	if (app == -1 || format == -1)
 		qo_err_set(
 		    err, "%s/%s: %s", dir, DB_FILE, sqlite3_errmsg(c->h));
@@ -192,7 +199,7 @@ static int
 open_database(struct db *db, struct qo_err *err)
 {
 	struct db_conn *c = &db->wr;
-	int64_t tables;
+	int64_t tables, format = DB_FORMAT;
 
 	if (db_conn_open(c, db->dir, WRITE_CACHE_KIB, err) == -1)
 		return -1;
@@ -206,11 +213,19 @@ open_database(struct db *db, struct qo_err *err)
 		goto fail;
 	else if (db_format_check(c, db->dir, err) == -1)
 		return -1;
+	else
+		format = db_format(c);
 	if (sqlite3_exec(c->h, "PRAGMA journal_mode = WAL", NULL, NULL, NULL) !=
 	    SQLITE_OK)
 		goto fail;
 	if (tables == 0 && create_schema(c, err) == -1)
 		return -1;
+	if (format == 1) {
+		log_info("%s/%s: from format 1 to 2", db->dir, DB_FILE);
+		if (sqlite3_exec(c->h, db_to_format_2, NULL, NULL, NULL) !=
+		    SQLITE_OK)
+			goto fail;
+	}
 	if (fsync(db->dir_fd) == -1) {
 		qo_err_sys(err, errno, "%s", db->dir);
 		return -1;
@@ -272,6 +287,7 @@ db_close(struct db *db)
 	db_read_refresh(db);
 	db_conn_close(&db->fl);
 	db_conn_close(&db->rd);
+	db_usage_free(db);
 	db_conn_close(&db->wr); /* the last one out checkpoints */
 	if (db->backup_fd != -1)
 		close(db->backup_fd);

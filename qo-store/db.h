@@ -31,6 +31,7 @@
 #define DB_KEY_MAX    1024
 #define DB_ETAG_MAX   48 /* hex md5, "-", part count, NUL; without quotes */
 #define DB_VID_MAX    33 /* version id, or "null" */
+#define DB_SUM_MAX    72 /* "crc32:base64", or "crc32:base64-3" */
 
 struct db;
 
@@ -57,6 +58,7 @@ enum db_rc {
 	DB_PART_ORDER,   /* complete: numbers not rising */
 	DB_PART_SMALL,   /* complete: a part but the last is below 5 MiB */
 	DB_TOO_LARGE,    /* complete: larger than max_size */
+	DB_QUOTA,        /* the owner would have more than max_bytes */
 	DB_EXISTS,       /* bucket create: somebody has it (see op->bucket) */
 	DB_NOT_EMPTY,    /* bucket delete */
 	DB_PRECONDITION, /* If-Match or If-None-Match does not hold */
@@ -97,6 +99,8 @@ struct db_obj {
 	bool marker; /* a delete marker: no etag, size, meta, body */
 	bool latest;
 	int64_t parts; /* 0 unless made by a multipart upload */
+	/* Their sizes as "5242880 5242880 17", or NULL when not known. */
+	char *part_sizes;
 	struct db_meta meta;
 	/* The body, when asked for: inline in data (owned), or, when
 	 * file_fd is not -1, size bytes of that file from offset 0 (multipart
@@ -205,7 +209,7 @@ enum db_op_kind {
 	DB_OP_SET_ACL,
 	DB_OP_UPLOAD_CREATE,
 	DB_OP_PART_PUT,
-	DB_OP_UPLOAD_COMPLETE,
+	DB_OP_UPLOAD_COMPLETE, /* within a day also again */
 	DB_OP_UPLOAD_ABORT,
 	DB_OP_LIFECYCLE, /* one bounded step of one rule */
 	DB_OP_VERIFY     /* a body file against its checksum: DB_CORRUPT */
@@ -233,7 +237,8 @@ struct db_delete {
 
 struct db_complete_part {
 	int number;
-	const char *etag; /* without quotes */
+	const char *etag;     /* without quotes */
+	const char *checksum; /* what the part must have; NULL: any */
 };
 
 struct db_lifecycle {
@@ -268,8 +273,8 @@ struct db_op {
 	const char *cors, *lifecycle;
 	const char *key;
 	const char *version_id; /* SET_ACL */
-	/* put, upload create; complete takes the upload's and of this only the
-	 * checksum. */
+	/* put, upload create; complete takes the upload's, and makes the
+	 * checksum of those of the parts. */
 	struct db_meta meta;
 	const char *etag;     /* put: NULL = hex MD5 of the body */
 	struct db_body *body; /* put, part: moved to the db by submit */
@@ -287,6 +292,7 @@ struct db_op {
 	const struct db_complete_part *parts;
 	size_t nparts;
 	int64_t max_size;          /* complete; 0: any */
+	int64_t max_bytes;         /* put, part: of the owner's; 0: any */
 	struct db_delete *deletes; /* DB_OP_DELETE */
 	size_t ndeletes;
 	struct db_lifecycle lc;
@@ -297,6 +303,7 @@ struct db_op {
 	char out_etag[DB_ETAG_MAX];
 	char out_version[DB_VID_MAX]; /* "" in an unversioned bucket */
 	char out_upload[DB_VID_MAX];
+	char out_checksum[DB_SUM_MAX]; /* complete; "" when it has none */
 	int64_t out_mtime_us;
 	int64_t out_size;
 	int64_t out_seq; /* put, complete: > 0 when the key was created (was

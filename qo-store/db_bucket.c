@@ -44,7 +44,7 @@ static enum db_rc
 drop_uploads(struct db *db, int64_t bucket)
 {
 	sqlite3_stmt *st = db->wr.st[ST_UP_BUCKET];
-	char id[DB_VID_MAX];
+	char id[DB_VID_MAX], owner[65];
 	enum db_rc rc;
 
 	for (;;) {
@@ -52,8 +52,9 @@ drop_uploads(struct db *db, int64_t bucket)
 		if ((rc = db_step(&db->wr, ST_UP_BUCKET)) != DB_OK)
 			return rc == DB_NO_KEY ? DB_OK : rc;
 		db_col_copy(st, 0, id, sizeof(id));
+		db_col_copy(st, 4, owner, sizeof(owner));
 		sqlite3_reset(st);
-		if ((rc = db_upload_drop(db, id)) != DB_OK)
+		if ((rc = db_upload_drop(db, id, owner)) != DB_OK)
 			return rc;
 	}
 }

@@ -56,6 +56,19 @@ static const char *const queries[] = {
 	" WHERE upload NOT IN (SELECT id FROM upload)",
 };
 
+/* What there is only since format 2. */
+static const char *const queries_2[] = {
+	"SELECT 'wrong number of bytes of an owner', owner FROM"
+	" (SELECT owner, sum(size) AS n FROM"
+	" (SELECT coalesce(owner, '') AS owner, size FROM version"
+	" UNION ALL SELECT coalesce(u.owner, ''), p.size FROM part p"
+	" JOIN upload u ON u.id = p.upload"
+	" UNION ALL SELECT owner, -bytes FROM usage) GROUP BY 1)"
+	" WHERE n <> 0",
+	"SELECT 'sizes of parts that no row names', vid FROM joined"
+	" WHERE vid NOT IN (SELECT vid FROM version WHERE parts > 0)",
+};
+
 static void __attribute__((format(printf, 2, 3)))
 problem(struct check *k, const char *fmt, ...)
 {
@@ -215,6 +228,22 @@ db_open_beside(struct db_conn *c, const char *dir, struct qo_err *err)
 	return rv;
 }
 
+static int
+run_queries(struct check *k)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(queries) / sizeof(queries[0]); i++)
+		if (run_query(k, queries[i], false) == -1)
+			return -1;
+	for (i = 0; i < sizeof(queries_2) / sizeof(queries_2[0]) &&
+	     db_format(&k->c) >= 2;
+	     i++)
+		if (run_query(k, queries_2[i], false) == -1)
+			return -1;
+	return 0;
+}
+
 int64_t
 db_check(const char *dir, void (*report)(const char *line, void *arg),
     void *arg, struct qo_err *err)
@@ -222,7 +251,6 @@ db_check(const char *dir, void (*report)(const char *line, void *arg),
 	struct check k = { .blobs_fd = -1, .report = report, .arg = arg };
 	int64_t rv = -1;
 	char *path;
-	size_t i;
 
 	path = xasprintf("%s/blobs", dir);
 	k.blobs_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -234,9 +262,8 @@ db_check(const char *dir, void (*report)(const char *line, void *arg),
 		goto out;
 	if (run_query(&k, "PRAGMA integrity_check", true) == -1)
 		goto fail;
-	for (i = 0; i < sizeof(queries) / sizeof(queries[0]); i++)
-		if (run_query(&k, queries[i], false) == -1)
-			goto fail;
+	if (run_queries(&k) == -1)
+		goto fail;
 	if (check_bodies(&k, "version", "vid", "key") == -1 ||
 	    check_bodies(&k, "part", "pid", "upload") == -1)
 		goto fail;

@@ -80,6 +80,7 @@ roll_back(struct db *db)
 		(void)db_run(&db->wr, ST_ROLLBACK);
 	db_drops_free(db->group_drops);
 	db->group_drops = NULL;
+	db_usage_settle(db, false);
 	/* What was reserved in this transaction is not: reserve again. */
 	db->vid_limit = 0;
 }
@@ -100,8 +101,10 @@ transact(struct db *db, struct db_op *first)
 		if (db_rc_fatal(rc))
 			goto fail;
 	}
-	if ((rc = db_run(&db->wr, ST_COMMIT)) != DB_OK)
+	if ((rc = db_usage_write(db)) != DB_OK ||
+	    (rc = db_run(&db->wr, ST_COMMIT)) != DB_OK)
 		goto fail;
+	db_usage_settle(db, true);
 	if (db->group_seq > atomic_load(&db->seq))
 		atomic_store(&db->seq, db->group_seq);
 	return DB_OK;

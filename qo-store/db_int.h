@@ -4,11 +4,15 @@
  * Three connections, each used by one thread alone: rd by the loop's, wr by
  * the commit thread, fl by the file thread.
  *
- * Format 1 of the database (PRAGMA user_version):
+ * Format 2 of the database (PRAGMA user_version):
  *   version  one row per stored body, appended by vid, which rises for ever.
  *   current  one row per key that a LIST shows: what LIST needs, no more.
  *   old      every other version, and every delete marker.  A key without a
  *            current row whose newest old row is a marker is "deleted".
+ *   usage    bytes of bodies by owner, versions and parts together.
+ *   joined   the sizes of the parts that a version was made of.
+ *   done     uploads that were completed in the last day.
+ * Format 1 had not the last three; db_open makes it a 2.
  * The newest version of a key always has the highest vid.  A first PUT writes
  * two rows; a marker is one row in old and has none in version.
  */
@@ -22,7 +26,7 @@
 #include "db.h"
 #include "db_sql.h"
 
-#define DB_FORMAT   1
+#define DB_FORMAT   2
 #define DB_APP_ID   0x716f7374 /* "qost" */
 #define DB_FILE     "store.db"
 #define DB_NAME_LEN 32 /* of a file under blobs/ and tmp/ */
@@ -30,6 +34,7 @@
 #define DB_PART_MIN (5 * 1024 * 1024)
 
 struct evp_cipher_ctx_st;
+struct db_usage;
 
 struct db_conn {
 	sqlite3 *h;
@@ -99,10 +104,12 @@ struct db {
 	int64_t group_seq; /* highest created in this transaction */
 	struct db_drop *group_drops; /* given to the file thread at commit */
 	int wal_pages, wal_copied;
+	struct db_usage *usage;
 	enum db_rc trouble; /* of the last group: log changes only */
 };
 
 /* db.c: that it is a database of ours, and not of a later program. */
+int64_t db_format(struct db_conn *c); /* -1: it can not be read */
 int db_format_check(struct db_conn *c, const char *dir, struct qo_err *err);
 
 /* db_check.c: a read-only connection beside a running store; only its handle
@@ -188,6 +195,17 @@ void *db_commit_main(void *arg);
 /* A new vid, inside a transaction. */
 enum db_rc db_vid_next(struct db *db, int64_t *vid);
 
+/* db_usage.c: inside a transaction of the commit thread */
+enum db_rc db_usage_add(struct db *db, const char *owner, int64_t bytes);
+/* DB_QUOTA when the owner would have more than max; 0: no limit. */
+enum db_rc
+db_usage_fits(struct db *db, const char *owner, int64_t more, int64_t max);
+/* Before the commit. */
+enum db_rc db_usage_write(struct db *db);
+/* After it, or after a roll-back. */
+void db_usage_settle(struct db *db, bool committed);
+void db_usage_free(struct db *db);
+
 /* db_files.c: the file thread */
 void *db_file_main(void *arg);
 /* The file goes when this transaction is committed. */
@@ -228,7 +246,26 @@ enum db_rc db_do_part_put(struct db *db, struct db_op *op);
 enum db_rc db_do_upload_complete(struct db *db, struct db_op *op);
 enum db_rc db_do_upload_abort(struct db *db, struct db_op *op);
 enum db_rc db_do_lifecycle(struct db *db, struct db_op *op);
-enum db_rc db_upload_drop(struct db *db, const char *id);
+/* Of an upload and its parts; owner is who began it. */
+enum db_rc db_upload_drop(struct db *db, const char *id, const char *owner);
+
+/* db_upload.c: rows of upload and part */
+struct db_part_row {
+	int64_t pid;
+	int64_t size;
+	uint32_t crc;
+	char etag[DB_ETAG_MAX];
+	char checksum[DB_SUM_MAX]; /* "" when it has none */
+	char blob[DB_NAME_LEN + 1];
+};
+/* DB_NO_UPLOAD when there is none. */
+enum db_rc db_upload_find(struct db_conn *c, int64_t bucket, const char *key,
+    const char *id, struct db_upload *out);
+/* DB_NO_KEY when there is none. */
+enum db_rc db_part_find(
+    struct db_conn *c, const char *upload, int number, struct db_part_row *p);
+
+/* db_complete.c */
 /* On the file thread: joins the parts to one body. */
 enum db_rc db_complete_prepare(struct db *db, struct db_op *op);
 void db_complete_free(struct db_complete *c);
@@ -240,7 +277,9 @@ struct db_put {
 	const struct db_body *body;
 	const char *etag;
 	int64_t parts;
+	const char *part_sizes; /* with parts: "5242880 17" */
 	const char *if_match, *if_none_match;
+	int64_t max_bytes;
 };
 enum db_rc
 db_put_object(struct db *db, const struct db_put *p, struct db_op *op);

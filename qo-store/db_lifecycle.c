@@ -140,7 +140,7 @@ static enum db_rc
 expire_uploads(struct step *s)
 {
 	sqlite3_stmt *st = s->db->wr.st[ST_UP_OLD];
-	char id[DB_VID_MAX], key[DB_KEY_MAX + 1];
+	char id[DB_VID_MAX], key[DB_KEY_MAX + 1], owner[65];
 	enum db_rc rc = DB_OK;
 
 	while (rc == DB_OK && s->left > 0) {
@@ -151,12 +151,13 @@ expire_uploads(struct step *s)
 			break;
 		db_col_copy(st, 0, id, sizeof(id));
 		db_col_copy(st, 1, key, sizeof(key));
+		db_col_copy(st, 4, owner, sizeof(owner));
 		sqlite3_reset(st);
 		if (strncmp(key, s->lc->prefix, strlen(s->lc->prefix)) != 0)
 			break;
 		s->left--;
 		s->lc->removed++;
-		rc = db_upload_drop(s->db, id);
+		rc = db_upload_drop(s->db, id, owner);
 	}
 	return rc == DB_NO_KEY ? DB_OK : rc;
 }

@@ -147,6 +147,19 @@ resolve(struct db_conn *c, int64_t bucket, const char *key,
 	return DB_OK;
 }
 
+static enum db_rc
+read_joined(struct db_conn *c, int64_t vid, struct db_obj *out)
+{
+	enum db_rc rc;
+
+	sqlite3_bind_int64(c->st[ST_JOINED_GET], 1, vid);
+	if ((rc = db_step(c, ST_JOINED_GET)) != DB_OK)
+		return rc == DB_NO_KEY ? DB_OK : rc; /* from format 1 */
+	out->part_sizes = db_col_dup(c->st[ST_JOINED_GET], 0);
+	sqlite3_reset(c->st[ST_JOINED_GET]);
+	return DB_OK;
+}
+
 /* The columns of VER_COLS, and the body behind them. */
 static enum db_rc
 read_version(struct db_conn *c, int64_t vid, enum db_read what,
@@ -178,6 +191,8 @@ read_version(struct db_conn *c, int64_t vid, enum db_read what,
 			    sqlite3_column_blob(st, 10), (size_t)out->size);
 	}
 	sqlite3_reset(st);
+	if (rc == DB_OK && out->parts > 0)
+		rc = read_joined(c, vid, out);
 	return rc;
 }
 

@@ -159,16 +159,28 @@ enum db_rc
 db_version_drop(struct db *db, int64_t vid)
 {
 	struct db_conn *c = &db->wr;
-	char name[DB_NAME_LEN + 1];
+	sqlite3_stmt *st = c->st[ST_VER_LOOK];
+	char name[DB_NAME_LEN + 1], owner[65];
+	int64_t size, parts;
 	enum db_rc rc;
 
-	sqlite3_bind_int64(c->st[ST_VER_BLOB], 1, vid);
-	if ((rc = db_step(c, ST_VER_BLOB)) != DB_OK)
+	sqlite3_bind_int64(st, 1, vid);
+	if ((rc = db_step(c, ST_VER_LOOK)) != DB_OK)
 		return rc == DB_NO_KEY ? DB_OK : rc; /* db_check tells */
-	db_col_copy(c->st[ST_VER_BLOB], 0, name, sizeof(name));
-	sqlite3_reset(c->st[ST_VER_BLOB]);
+	db_col_copy(st, 0, name, sizeof(name));
+	size = sqlite3_column_int64(st, 1);
+	db_col_copy(st, 2, owner, sizeof(owner));
+	parts = sqlite3_column_int64(st, 3);
+	sqlite3_reset(st);
 	if (name[0] != '\0')
 		db_drop_at_commit(db, name);
+	if (parts > 0) {
+		sqlite3_bind_int64(c->st[ST_JOINED_DROP], 1, vid);
+		if ((rc = db_run(c, ST_JOINED_DROP)) != DB_OK)
+			return rc;
+	}
+	if ((rc = db_usage_add(db, owner, -size)) != DB_OK)
+		return rc;
 	sqlite3_bind_int64(c->st[ST_VER_DROP], 1, vid);
 	return db_run(c, ST_VER_DROP);
 }

@@ -3,6 +3,25 @@
  */
 #include "db_sql.h"
 
+#define TABLES_2                                                              \
+	"CREATE TABLE usage (owner TEXT PRIMARY KEY, bytes INTEGER NOT NULL)" \
+	" WITHOUT ROWID;"                                                     \
+	"CREATE TABLE joined (vid INTEGER PRIMARY KEY, sizes TEXT NOT NULL);" \
+	"CREATE TABLE done ("                                                 \
+	" upload TEXT PRIMARY KEY, bucket INTEGER NOT NULL, key BLOB NOT "    \
+	"NULL,"                                                               \
+	" at INTEGER NOT NULL, etag TEXT NOT NULL, version TEXT NOT NULL,"    \
+	" checksum TEXT) WITHOUT ROWID;"                                      \
+	"CREATE INDEX done_at ON done (at);"
+
+const char db_to_format_2[] =
+    "BEGIN IMMEDIATE;" TABLES_2
+    "INSERT INTO usage SELECT coalesce(owner, ''), sum(size) FROM"
+    " (SELECT owner, size FROM version UNION ALL SELECT u.owner, p.size"
+    " FROM part p JOIN upload u ON u.id = p.upload) GROUP BY 1;"
+    "PRAGMA user_version = 2;"
+    "COMMIT;";
+
 const char db_schema[] =
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
     /* AUTOINCREMENT: the id of a deleted bucket is never another's. */
@@ -39,7 +58,7 @@ const char db_schema[] =
     " size INTEGER NOT NULL, mtime INTEGER NOT NULL, etag TEXT NOT NULL,"
     " crc INTEGER NOT NULL, checksum TEXT, blob TEXT, body BLOB);"
     "CREATE UNIQUE INDEX part_number ON part (upload, number);"
-    "CREATE INDEX part_blob ON part (blob) WHERE blob IS NOT NULL;";
+    "CREATE INDEX part_blob ON part (blob) WHERE blob IS NOT NULL;" TABLES_2;
 
 #define BUCKET_COLS \
 	"id, name, owner, acl, versioning, created, cors, lifecycle "
@@ -108,12 +127,19 @@ const char *const db_sql[ST_COUNT] = {
 	    "INSERT INTO version (vid, bucket, key, size, mtime, etag, crc,"
 	    " parts, acl, owner, headers, checksum, blob, body)"
 	    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-	[ST_VER_BLOB] = "SELECT blob FROM version WHERE vid = ?",
+	[ST_VER_LOOK] =
+	    "SELECT blob, size, owner, parts FROM version WHERE vid = ?",
 	[ST_VER_DROP] = "DELETE FROM version WHERE vid = ?",
 	[ST_VER_ACL] = "UPDATE version SET acl = ?2 WHERE vid = ?1",
 	[ST_BLOB_USED] =
 	    "SELECT 1 WHERE EXISTS (SELECT 1 FROM version WHERE blob = ?1)"
 	    " OR EXISTS (SELECT 1 FROM part WHERE blob = ?1)",
+
+	[ST_JOINED_GET] = "SELECT sizes FROM joined WHERE vid = ?",
+	[ST_JOINED_PUT] = "INSERT INTO joined (vid, sizes) VALUES (?, ?)",
+	[ST_JOINED_DROP] = "DELETE FROM joined WHERE vid = ?",
+	[ST_USAGE_GET] = "SELECT bytes FROM usage WHERE owner = ?",
+	[ST_USAGE_SET] = "REPLACE INTO usage (owner, bytes) VALUES (?, ?)",
 
 	[ST_UP_GET] = "SELECT " UP_COLS "FROM upload WHERE id = ?"
 		      " AND bucket = ? AND key = ?",
@@ -129,6 +155,13 @@ const char *const db_sql[ST_COUNT] = {
 		      " ORDER BY key LIMIT 1",
 	[ST_UP_BUCKET] = "SELECT " UP_COLS "FROM upload INDEXED BY upload_key"
 			 " WHERE bucket = ? LIMIT 1",
+
+	[ST_DONE_GET] = "SELECT etag, version, checksum FROM done"
+			" WHERE upload = ? AND bucket = ? AND key = ?",
+	[ST_DONE_PUT] =
+	    "INSERT INTO done (upload, bucket, key, at, etag, version,"
+	    " checksum) VALUES (?, ?, ?, ?, ?, ?, ?)",
+	[ST_DONE_FORGET] = "DELETE FROM done WHERE at < ?",
 
 	[ST_PART_GET] = "SELECT " PART_COLS
 			"FROM part WHERE upload = ? AND number = ?",

@@ -39,16 +39,24 @@ enum db_st {
 	ST_VER_META,
 	ST_VER_BODY,
 	ST_VER_PUT,
-	ST_VER_BLOB,
+	ST_VER_LOOK,
 	ST_VER_DROP,
 	ST_VER_ACL,
 	ST_BLOB_USED,
+	ST_JOINED_GET,
+	ST_JOINED_PUT,
+	ST_JOINED_DROP,
+	ST_USAGE_GET,
+	ST_USAGE_SET,
 	ST_UP_GET,
 	ST_UP_NEW,
 	ST_UP_DROP,
 	ST_UP_LIST,
 	ST_UP_OLD,
 	ST_UP_BUCKET,
+	ST_DONE_GET,
+	ST_DONE_PUT,
+	ST_DONE_FORGET,
 	ST_PART_GET,
 	ST_PART_BODY,
 	ST_PART_PUT,
@@ -59,6 +67,8 @@ enum db_st {
 };
 
 extern const char db_schema[];
+/* Makes a database of format 1 one of format 2. */
+extern const char db_to_format_2[];
 extern const char *const db_sql[ST_COUNT];
 
 #endif

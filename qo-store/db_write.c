@@ -164,9 +164,36 @@ new_row(struct db *db, const struct key_state *s, struct db_row *r)
 	return db_vid_next(db, &r->vid);
 }
 
+/* Bytes of this owner that go when the new version comes. */
+static int64_t
+replaced(const struct key_state *s, const char *owner)
+{
+	if (!s->has_current || owner == NULL ||
+	    strcmp(s->top.owner, owner) != 0)
+		return 0;
+	if (s->versioning == DB_UNVERSIONED ||
+	    (s->versioning == DB_SUSPENDED && (s->top.flags & DB_F_NULL)))
+		return s->top.size;
+	return 0;
+}
+
+static enum db_rc
+insert_joined(struct db *db, const struct db_put *p, int64_t vid)
+{
+	sqlite3_stmt *st = db->wr.st[ST_JOINED_PUT];
+
+	if (p->part_sizes == NULL)
+		return DB_OK;
+	sqlite3_bind_int64(st, 1, vid);
+	db_bind_text(st, 2, p->part_sizes);
+	return db_run(&db->wr, ST_JOINED_PUT);
+}
+
 enum db_rc
 db_put_object(struct db *db, const struct db_put *p, struct db_op *op)
 {
+	const char *owner = p->meta->owner;
+	int64_t size = db_body_size(p->body);
 	struct db_row r;
 	struct key_state s;
 	enum db_rc rc;
@@ -174,13 +201,17 @@ db_put_object(struct db *db, const struct db_put *p, struct db_op *op)
 	op->out_seq = 0;
 	if ((rc = look(db, p->bucket, p->key, &s)) != DB_OK ||
 	    (rc = judge(&s, p->if_match, p->if_none_match)) != DB_OK ||
+	    (rc = db_usage_fits(db, owner, size - replaced(&s, owner),
+		 p->max_bytes)) != DB_OK ||
 	    (rc = new_row(db, &s, &r)) != DB_OK)
 		return rc;
-	r.size = db_body_size(p->body);
+	r.size = size;
 	(void)strlcpy(r.etag, p->etag, sizeof(r.etag));
-	if (p->meta->owner != NULL)
-		(void)strlcpy(r.owner, p->meta->owner, sizeof(r.owner));
+	if (owner != NULL)
+		(void)strlcpy(r.owner, owner, sizeof(r.owner));
 	if ((rc = step_aside(db, &s)) != DB_OK ||
+	    (rc = db_usage_add(db, owner, size)) != DB_OK ||
+	    (rc = insert_joined(db, p, r.vid)) != DB_OK ||
 	    (rc = insert_version(db, p, &r)) != DB_OK ||
 	    (rc = db_row_put_current(&db->wr, p->bucket, p->key, &r)) != DB_OK)
 		return rc;
@@ -202,7 +233,8 @@ db_do_put(struct db *db, struct db_op *op)
 		.meta = &op->meta,
 		.etag = op->etag,
 		.if_match = op->if_match,
-		.if_none_match = op->if_none_match };
+		.if_none_match = op->if_none_match,
+		.max_bytes = op->max_bytes };
 
 	if (op->body == NULL)
 		op->body = db_body_new(db); /* an empty one */

@@ -146,12 +146,12 @@ set_rate(struct key *k, const char *text)
 }
 
 static const char *
-set_max_object(struct key *k, const char *text)
+set_size(int64_t *size, const char *text)
 {
-	if (k->max_object != 0)
-		return "max_object is there twice";
-	if (confval_size(text, 1, SIZE_LIMIT, &k->max_object, NULL) == -1)
-		return "max_object must be a size such as 16MiB";
+	if (*size != 0)
+		return "the size is there twice";
+	if (confval_size(text, 1, SIZE_LIMIT, size, NULL) == -1)
+		return "max_object and max_bytes must be sizes such as 16MiB";
 	return NULL;
 }
 
@@ -189,10 +189,12 @@ set_member(struct key *k, const char *name, const char *value)
 	} else if (strcmp(name, "rate") == 0) {
 		return set_rate(k, value);
 	} else if (strcmp(name, "max_object") == 0) {
-		return set_max_object(k, value);
+		return set_size(&k->max_object, value);
+	} else if (strcmp(name, "max_bytes") == 0) {
+		return set_size(&k->max_bytes, value);
 	} else {
 		return "unknown key: there are access_key, secret_key, owner, "
-		       "policy, prefixes, rate and max_object";
+		       "policy, prefixes, rate, max_object and max_bytes";
 	}
 	return NULL;
 }

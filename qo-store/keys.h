@@ -11,6 +11,7 @@
  *	prefixes = ready/ tasks/	; only keys under these; none: all
  *	rate = 500			; requests a second; none: any
  *	max_object = 16MiB		; largest object it may write
+ *	max_bytes = 10GiB		; not when its owner has more
  *
  * A struct keys never changes once it is loaded; a new file is a new one.
  * Keys are counted, so that a request keeps the key it came with.
@@ -35,6 +36,7 @@ struct key {
 	struct prefix_set prefixes; /* n is 0: all */
 	struct rate rate;           /* what the key has used, too */
 	int64_t max_object;         /* 0: no limit of its own */
+	int64_t max_bytes;          /* 0: no limit */
 };
 
 struct keys;

@@ -151,6 +151,7 @@ on_close(struct xml *x, const struct xml_elem *e, void *arg)
 {
 	struct complete *c = arg;
 	struct db_complete_part *p;
+	enum checksum_alg alg;
 	const char *why;
 
 	if (c->n == 0)
@@ -166,6 +167,12 @@ on_close(struct xml *x, const struct xml_elem *e, void *arg)
 			return xml_refuse(x, "bad PartNumber");
 	} else if (strcmp(e->name, "ETag") == 0) {
 		p->etag = unquote(c->r, e->text);
+	} else if (strncmp(e->name, "Checksum", 8) == 0) {
+		if (checksum_by_name(e->name + 8, &alg) == -1)
+			return xml_refuse(x, "unknown element %s", e->name);
+		/* As it is stored: "crc32:base64". */
+		p->checksum = pool_printf(
+		    &c->r->mem, "%s:%s", checksum_header(alg) + 15, e->text);
 	}
 	return 0;
 }
@@ -189,6 +196,23 @@ parse_parts(struct request *r)
 	return S3_OK;
 }
 
+/* "crc32:base64-3" -> <ChecksumCRC32>base64-3</ChecksumCRC32> */
+static void
+add_checksum(struct request *r, struct buf *b)
+{
+	char *text = r->op.out_checksum, *colon;
+	enum checksum_alg alg;
+
+	if ((colon = strchr(text, ':')) == NULL)
+		return;
+	*colon = '\0';
+	if (checksum_by_name(text, &alg) == -1)
+		return;
+	xml_add(b, pool_printf(&r->mem, "Checksum%s", checksum_name(alg)),
+	    colon + 1);
+	xml_add(b, "ChecksumType", "COMPOSITE");
+}
+
 static void
 complete_done(struct request *r)
 {
@@ -210,6 +234,7 @@ complete_done(struct request *r)
 	xml_add(&b, "Bucket", r->bucket_name);
 	xml_add(&b, "Key", r->key);
 	xmlout_etag(&b, r->op.out_etag);
+	add_checksum(r, &b);
 	xmlout_close(&b, "CompleteMultipartUploadResult");
 	reply_xml(r, 200, &b);
 }

@@ -157,6 +157,8 @@ add_checksum(struct request *r, const struct db_obj *o)
 	(void)snprintf(name, sizeof(name), "x-amz-checksum-%.*s",
 	    (int)(colon - o->meta.checksum), o->meta.checksum);
 	reply_header(r, name, colon + 1);
+	reply_header(r, "x-amz-checksum-type",
+	    o->parts > 0 ? "COMPOSITE" : "FULL_OBJECT");
 }
 
 static void
@@ -178,11 +180,11 @@ send_body(struct request *r)
 	add_identity(r, o);
 	reply_header(r, "Accept-Ranges", "bytes");
 	add_kept(r, o);
-	if (g->status == 206)
+	if (g->status == 206 && g->len > 0)
 		httpd_header_addf(r->http, "Content-Range",
 		    "bytes %lld-%lld/%lld", (long long)g->off,
 		    (long long)(g->off + g->len - 1), (long long)o->size);
-	else
+	if (g->status == 200)
 		add_checksum(r, o);
 	if (r->route.op == OP_OBJECT_HEAD) {
 		reply_head(r, g->status, g->len);
@@ -231,14 +233,66 @@ get_verified(struct request *r)
 	request_submit(r, verify_done);
 }
 
+/* Where part n of "5242880 5242880 17" lies; false when there is none. */
+static bool
+find_part(const char *sizes, int64_t n, int64_t *off, int64_t *len)
+{
+	char *end;
+
+	*off = *len = 0;
+	while (n-- > 0) {
+		*off += *len;
+		*len = strtoll(sizes, &end, 10);
+		if (end == sizes)
+			return false;
+		sizes = end;
+	}
+	return true;
+}
+
+/* partNumber: an object that was not made of parts is its own first. */
+static enum s3_err
+get_part(struct request *r, struct get *g)
+{
+	const struct db_obj *o = &g->obj;
+	int64_t n;
+
+	if (request_param_int(r, "partNumber", 1, 10001, &n) != S3_OK ||
+	    n < 1 || n > 10000)
+		return S3_INVALID_ARGUMENT;
+	if (request_header(r, "range") != NULL)
+		return S3_INVALID_REQUEST;
+	if (o->parts == 0) {
+		if (n != 1)
+			return S3_INVALID_PART_NUMBER;
+	} else if (o->part_sizes == NULL) {
+		return S3_NOT_IMPLEMENTED;
+	} else if (!find_part(o->part_sizes, n, &g->off, &g->len)) {
+		return S3_INVALID_PART_NUMBER;
+	}
+	g->status = 206;
+	if (o->parts > 0)
+		httpd_header_addf(r->http, "x-amz-mp-parts-count", "%lld",
+		    (long long)o->parts);
+	return S3_OK;
+}
+
 static void
 get_range(struct request *r, struct get *g)
 {
 	const char *text;
+	enum s3_err e;
 
 	g->status = 200;
 	g->off = 0;
 	g->len = g->obj.size;
+	if (request_param(r, "partNumber") != NULL) {
+		if ((e = get_part(r, g)) != S3_OK)
+			reply_error(r, e);
+		else
+			get_verified(r);
+		return;
+	}
 	text = request_header(r, "range");
 	if (text != NULL &&
 	    !condition_if_range(
@@ -257,22 +311,6 @@ get_range(struct request *r, struct get *g)
 		return;
 	}
 	get_verified(r);
-}
-
-/* Parts are not kept apart once they are one object. */
-static enum s3_err
-check_part(struct request *r, const struct db_obj *o)
-{
-	int64_t n;
-
-	if (request_param(r, "partNumber") == NULL)
-		return S3_OK;
-	if (request_param_int(r, "partNumber", 1, 10001, &n) != S3_OK ||
-	    n < 1 || n > 10000)
-		return S3_INVALID_ARGUMENT;
-	if (o->parts > 0)
-		return S3_NOT_IMPLEMENTED;
-	return n == 1 ? S3_OK : S3_INVALID_PART_NUMBER;
 }
 
 void
@@ -299,8 +337,6 @@ op_object_get(struct request *r)
 		e = S3_ACCESS_DENIED;
 	if (e == S3_OK)
 		e = check_overrides(r);
-	if (e == S3_OK)
-		e = check_part(r, &g->obj);
 	if (e != S3_OK) {
 		reply_error(r, e);
 		return;

@@ -123,6 +123,8 @@ reply_db_err(enum db_rc rc)
 		return S3_INVALID_PART_ORDER;
 	case DB_PART_SMALL:
 		return S3_ENTITY_TOO_SMALL;
+	case DB_QUOTA:
+		return S3_QUOTA_EXCEEDED;
 	case DB_TOO_LARGE:
 		return S3_ENTITY_TOO_LARGE;
 	case DB_EXISTS:

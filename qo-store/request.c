@@ -101,6 +101,8 @@ request_submit(struct request *r, void (*then)(struct request *r))
 	r->then = then;
 	r->busy = true;
 	r->op.done = on_done;
+	if (r->cred != NULL)
+		r->op.max_bytes = r->cred->max_bytes;
 	if (r->bucket != NULL)
 		r->op.bucket_id = r->bucket->b.id;
 	db_submit(r->srv->db, &r->op);

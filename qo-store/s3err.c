@@ -122,6 +122,8 @@ static const struct {
 	    "The specified bucket does not have a website configuration" },
 	[S3_PRECONDITION_FAILED] = { 412, "PreconditionFailed",
 	    "At least one of the pre-conditions you specified did not hold" },
+	[S3_QUOTA_EXCEEDED] = { 403, "QuotaExceeded",
+	    "The owner of this key may not store more" },
 	[S3_SLOW_DOWN] = { 503, "SlowDown", "Please reduce your request rate" },
 	[S3_UNAVAILABLE] = { 503, "ServiceUnavailable",
 	    "The store can not write now, please try again" },

@@ -385,7 +385,10 @@ def _():
     eq((r.body == p1 + p2, r.etag), (True, want))
     eq((r.headers["content-type"], r.headers["x-amz-meta-a"]), ("text/x", "b"))
     eq(c.get("/b-mp/big", range="bytes=5242879-5242881").body, b"abb")
-    eq(done([(1, e1)]).code, "NoSuchUpload")
+    # Once more is no mistake; with other parts it is.
+    r = done([(1, e1), (2, e2)], headers={"if-none-match": "*"})
+    eq((r.status, r.one("ETag")), (200, want))
+    eq(done([(1, e1)]).code, "InvalidPart")
     uid = c("POST", "/b-mp/x", "uploads").one("UploadId")
     c("PUT", "/b-mp/x", "partNumber=1&uploadId=" + uid, b"1")
     c("PUT", "/b-mp/x", "partNumber=2&uploadId=" + uid, b"2")
@@ -397,6 +400,67 @@ def _():
     eq(r.code, "EntityTooSmall")
     eq(c("DELETE", "/b-mp/x", "uploadId=" + uid).status, 204)
     eq(c("DELETE", "/b-mp/x", "uploadId=" + uid).code, "NoSuchUpload")
+    # Parts of what was made of parts.
+    for method in ("GET", "HEAD"):
+        for n, off, part in ((1, 0, p1), (2, len(p1), p2)):
+            r = c(method, "/b-mp/big", "partNumber=%d" % n)
+            eq((r.status, r.headers["x-amz-mp-parts-count"],
+                r.headers["content-range"], r.headers["content-length"]),
+               (206, "2", "bytes %d-%d/%d" % (
+                   off, off + len(part) - 1, len(p1 + p2)), str(len(part))))
+            if method == "GET":
+                eq(r.body == part, True)
+        eq(c(method, "/b-mp/big", "partNumber=3").status, 416)
+    eq(c.get("/b-mp/big", "partNumber=3").code, "InvalidPartNumber")
+    eq(c.get("/b-mp/big", "partNumber=0").code, "InvalidArgument")
+    eq(c.get("/b-mp/big", "partNumber=1", range="bytes=0-1").code,
+       "InvalidRequest")
+    c.put("/b-mp/plain", b"plain")
+    r = c.get("/b-mp/plain", "partNumber=1")
+    eq((r.status, r.body), (206, b"plain"))
+    eq("x-amz-mp-parts-count" in r.headers, False)
+    eq(c.get("/b-mp/plain", "partNumber=2").status, 416)
+
+
+@case("multipart_checksums")
+def _():
+    def crc(data):
+        return zlib.crc32(data).to_bytes(4, "big")
+
+    def b64(data):
+        return base64.b64encode(data).decode()
+    c.put("/b-mpsum")
+    p1, p2 = b"a" * (5 << 20), b"b" * 100
+    uid = c("POST", "/b-mpsum/k", "uploads", headers={
+        "x-amz-checksum-algorithm": "CRC32"}).one("UploadId")
+    etags = [c("PUT", "/b-mpsum/k", "partNumber=%d&uploadId=%s" % (n, uid), p,
+               headers={"x-amz-checksum-crc32": b64(crc(p))}).etag
+             for n, p in ((1, p1), (2, p2))]
+
+    def done(sums):
+        return c("POST", "/b-mpsum/k", "uploadId=" + uid,
+                 "<CompleteMultipartUpload>" + "".join(
+                     "<Part><PartNumber>%d</PartNumber><ETag>%s</ETag>"
+                     "<ChecksumCRC32>%s</ChecksumCRC32></Part>" % p
+                     for p in zip((1, 2), etags, sums))
+                 + "</CompleteMultipartUpload>")
+    eq(done([b64(crc(p1)), b64(crc(p1))]).code, "InvalidPart")
+    want = b64(crc(crc(p1) + crc(p2))) + "-2"
+    for _ in range(2):
+        r = done([b64(crc(p1)), b64(crc(p2))])
+        eq((r.status, r.one("ChecksumCRC32"), r.one("ChecksumType")),
+           (200, want, "COMPOSITE"))
+    r = c("HEAD", "/b-mpsum/k", headers={"x-amz-checksum-mode": "ENABLED"})
+    eq((r.headers["x-amz-checksum-crc32"], r.headers["x-amz-checksum-type"]),
+       (want, "COMPOSITE"))
+    # A copy is one piece: the checksum of parts says nothing about it.
+    eq(c.put("/b-mpsum/copy", x_amz_copy_source="/b-mpsum/k").status, 200)
+    r = c("HEAD", "/b-mpsum/copy", headers={"x-amz-checksum-mode": "ENABLED"})
+    eq("x-amz-checksum-crc32" in r.headers, False)
+    r = c.put("/b-mpsum/one", b"1", x_amz_checksum_crc32=b64(crc(b"1")))
+    r = c("GET", "/b-mpsum/one", headers={"x-amz-checksum-mode": "ENABLED"})
+    eq((r.headers["x-amz-checksum-crc32"], r.headers["x-amz-checksum-type"]),
+       (b64(crc(b"1")), "FULL_OBJECT"))
     eq(c.get("/b-mp", "uploads").all("UploadId"), [])
 
 

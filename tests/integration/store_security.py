@@ -613,7 +613,10 @@ def _():
             "[slow]\naccess_key = slow\nsecret_key = 0123456789abcdef1\n"
             "rate = 5\n"
             "[small]\naccess_key = small\nsecret_key = 0123456789abcdef2\n"
-            "max_object = 6MiB\n")
+            "max_object = 6MiB\n"
+            "[little]\naccess_key = little\n"
+            "secret_key = 0123456789abcdef3\nowner = other\n"
+            "max_bytes = 1KiB\n")
     with Store(keys=keys) as s:
         k, slow, small = (s.client(s.keys[n]) for n in (
             "main", "slow", "small"))
@@ -668,7 +671,18 @@ def _():
         r = small("POST", "/bkt/parts", "uploadId=" + up,
                   "<CompleteMultipartUpload>%s</CompleteMultipartUpload>" % doc)
         eq(r.status, 200)
-        for x in (k, slow, small, liar):
+        little = s.client(s.keys["little"])
+        little.put("/little")
+        eq(little.put("/little/a", b"x" * 1000).status, 200)
+        r = little.put("/little/b", b"x" * 25)
+        eq((r.status, r.code), (403, "QuotaExceeded"))
+        eq(little.get("/little/b").status, 404)
+        eq(little.put("/little/b", b"x" * 24).status, 200)
+        r = little.put("/little/c", x_amz_copy_source="/little/b")
+        eq((r.status, r.code), (403, "QuotaExceeded"))
+        eq(little("DELETE", "/little/a").status, 204)
+        eq(little.put("/little/c", b"x" * 1000).status, 200)
+        for x in (k, slow, small, liar, little):
             x.close()
 
 

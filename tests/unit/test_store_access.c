@@ -183,7 +183,7 @@ START_TEST(test_keys)
 
 	ks = load("[b]\naccess_key = bbb\n" SECRET "owner = me\n"
 		  "policy = read\nprefixes = x/, y/ z\n"
-		  "rate = 20\nmax_object = 2KiB\n"
+		  "rate = 20\nmax_object = 2KiB\nmax_bytes = 5\n"
 		  "[key a]\naccess_key = aaa\n" SECRET);
 	ck_assert_ptr_nonnull(ks);
 	ck_assert_uint_eq(keys_count(ks), 2);
@@ -195,6 +195,7 @@ START_TEST(test_keys)
 	ck_assert_str_eq(k->prefixes.list[2], "z");
 	ck_assert_int_eq(k->rate.per_s, 20);
 	ck_assert_int_eq(k->max_object, 2048);
+	ck_assert_int_eq(k->max_bytes, 5);
 	ck_assert_ptr_null(keys_find(ks, "bb"));
 	ck_assert_ptr_null(keys_weak(ks));
 	keys_free(ks);

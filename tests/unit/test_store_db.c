@@ -670,10 +670,10 @@ START_TEST(test_newer_format)
 	struct qo_err err;
 
 	db_close(fx_db);
-	sql("PRAGMA user_version = 2");
+	sql("PRAGMA user_version = 3");
 	ck_assert_ptr_null(db_open(fx_loop, fx_dir, &err));
-	ck_assert_ptr_nonnull(strstr(err.msg, "format 2"));
-	sql("PRAGMA user_version = 1; PRAGMA application_id = 5");
+	ck_assert_ptr_nonnull(strstr(err.msg, "format 3"));
+	sql("PRAGMA user_version = 2; PRAGMA application_id = 5");
 	ck_assert_ptr_null(db_open(fx_loop, fx_dir, &err));
 	ck_assert_ptr_nonnull(strstr(err.msg, "not a database of qo-store"));
 	sql("PRAGMA application_id = 1903129460");

@@ -101,8 +101,8 @@ note_upload(const struct db_upload *u, void *arg)
 
 START_TEST(test_complete)
 {
-	struct db_complete_part parts[3];
-	struct db_op up, p[3], done;
+	struct db_complete_part parts[3] = { { 0 } };
+	struct db_op up, p[3], done, again;
 	struct db_obj o;
 	struct buf text;
 	unsigned char md5[MD5_LEN], all[3 * MD5_LEN];
@@ -147,6 +147,8 @@ START_TEST(test_complete)
 	ck_assert_int_eq(db_get(fx_db, b, "k", NULL, DB_READ_BODY, &o), DB_OK);
 	ck_assert_int_eq(o.size, (int64_t)(10 * MIB + 100));
 	ck_assert_int_eq(o.parts, 3);
+	ck_assert_str_eq(o.part_sizes, "5242880 5242880 100");
+	ck_assert_ptr_null(o.meta.checksum); /* those of the parts are none */
 	ck_assert_str_eq(o.meta.headers, "h: v");
 	got = xmalloc((size_t)o.size);
 	ck_assert_int_eq(pread(o.file_fd, got, (size_t)o.size, 0), o.size);
@@ -155,8 +157,18 @@ START_TEST(test_complete)
 	ck_assert_mem_eq(got + 10 * MIB, bytes, 100);
 	free(got);
 	db_obj_fini(&o);
-	ck_assert_int_eq(complete(&up, parts, 3, &done), DB_NO_UPLOAD);
+	/* The same once more is answered as before, after a restart, too. */
 	fx_reopen();
+	for (i = 0; i < 2; i++) {
+		again = done;
+		ck_assert_int_eq(complete(&up, parts, 3, &again), DB_OK);
+		ck_assert_str_eq(again.out_etag, done.out_etag);
+		ck_assert_str_eq(again.out_version, done.out_version);
+		ck_assert_int_eq(again.out_seq, 0);
+	}
+	ck_assert_int_eq(complete(&up, parts, 2, &again), DB_BAD_PART);
+	up.key = "other";
+	ck_assert_int_eq(complete(&up, parts, 3, &again), DB_NO_UPLOAD);
 	ck_assert_uint_eq(count_files("blobs"), 1);
 	ck_assert_uint_eq(count_files("tmp"), 0);
 }
@@ -164,7 +176,7 @@ END_TEST
 
 START_TEST(test_complete_small)
 {
-	struct db_complete_part one;
+	struct db_complete_part one = { 0 };
 	struct db_op up, p, done;
 	int64_t b;
 
@@ -189,8 +201,10 @@ START_TEST(test_complete_refused)
 	up = start(b, "k");
 	p[0] = part(&up, 1, 0, 5 * MIB - 1);
 	p[1] = part(&up, 2, 0, 10);
-	parts[0] = (struct db_complete_part){ 1, p[0].out_etag };
-	parts[1] = (struct db_complete_part){ 2, p[1].out_etag };
+	parts[0] = (struct db_complete_part){ .number = 1,
+		.etag = p[0].out_etag };
+	parts[1] = (struct db_complete_part){ .number = 2,
+		.etag = p[1].out_etag };
 	ck_assert_int_eq(complete(&up, parts, 2, &done), DB_PART_SMALL);
 	ck_assert_int_eq(complete(&up, parts, 0, &done), DB_BAD_PART);
 	parts[1].etag = p[0].out_etag;
