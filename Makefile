@@ -139,7 +139,9 @@ $(BENCH): %: %.o $(B)/libqo.a
 	$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) \
 	    $(call pkg_libs,$(PKG_lib) $(PKG_test)) -lpthread $(LDLIBS)
 
-$(B)/bench/bench_store: $(B)/bench/lean.o $(B)/tests/integration/storeproc.o
+$(B)/bench/bench_store: $(B)/bench/lean.o $(B)/bench/constant.o \
+    $(B)/tests/integration/storeproc.o
+$(B)/bench/bench_s3: $(B)/bench/constant.o
 
 # What tests qo-store's own modules links all of it but main.
 OF_STORE := $(filter $(B)/tests/unit/test_store_% \

@@ -11,14 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include "httpd.h"
-#include "io.h"
+#include "constant.h"
 #include "log.h"
 #include "loop.h"
 #include "s3.h"
@@ -29,81 +27,6 @@
 #define BODY_LEN  1024
 
 static char body[BODY_LEN];
-
-/* The server */
-
-static void
-on_head(struct httpd_req *r, void *arg)
-{
-	(void)arg;
-	httpd_body_take(r, 1 << 20);
-}
-
-static void
-on_body(struct httpd_req *r, const char *p, size_t len, void *arg)
-{
-	(void)r;
-	(void)p;
-	(void)len;
-	(void)arg;
-}
-
-static void
-on_end(struct httpd_req *r, void *arg)
-{
-	(void)arg;
-	httpd_header_add(r, "ETag", "\"9b2cf535f27731c974343645a3985328\"");
-	httpd_send(r, 200, "", 0);
-}
-
-static void
-on_gone(struct httpd_req *r, void *arg)
-{
-	(void)r;
-	(void)arg;
-}
-
-static const struct httpd_ops ops = { on_head, on_body, on_end, on_gone, NULL };
-
-static void
-serve(int report)
-{
-	struct httpd_conf conf;
-	struct httpd *h;
-	struct loop *l;
-	struct qo_err err;
-	int port;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	l = loop_new();
-	httpd_conf_defaults(&conf);
-	h = httpd_new(l, &conf, &ops, NULL);
-	if (httpd_listen_tcp(h, "127.0.0.1:0", &port, &err) == -1)
-		fatalx("%s", err.msg);
-	if (io_write_all(report, &port, sizeof(port)) == -1)
-		fatal("pipe");
-	loop_run(l);
-}
-
-static pid_t
-start_server(int *port)
-{
-	int fds[2];
-	pid_t pid;
-
-	if (pipe(fds) == -1)
-		fatal("pipe");
-	pid = fork();
-	if (pid == -1)
-		fatal("fork");
-	if (pid == 0)
-		serve(fds[1]);
-	close(fds[1]);
-	if (io_read_full(fds[0], port, sizeof(*port)) != sizeof(*port))
-		fatalx("the server did not start");
-	close(fds[0]);
-	return pid;
-}
 
 /* Measuring */
 
@@ -299,7 +222,7 @@ main(void)
 	int i, port;
 
 	memset(body, 'x', sizeof(body));
-	server = start_server(&port);
+	server = constant_start("", 0, &port);
 	snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%d", port);
 	snprintf(url, sizeof(url), "%s/qo/tasks/0/some-key.json", endpoint);
 	l = loop_new();

@@ -14,18 +14,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../tests/integration/storeproc.h"
-#include "httpd.h"
+#include "clock.h"
+#include "constant.h"
 #include "io.h"
 #include "lean.h"
 #include "log.h"
-#include "sig.h"
 #include "xalloc.h"
 
 #define CONNECTIONS 16
@@ -115,76 +114,6 @@ measure_disk(const char *dir)
 	close(fd);
 	unlink(path);
 	return median(times, SYNCS);
-}
-
-/* The bare HTTP part: takes the body, answers 1 KiB to a GET. */
-
-static void
-const_head(struct httpd_req *r, void *arg)
-{
-	(void)arg;
-	httpd_body_take(r, 1 << 20);
-}
-
-static void
-const_body(struct httpd_req *r, const char *p, size_t len, void *arg)
-{
-	(void)r;
-	(void)p;
-	(void)len;
-	(void)arg;
-}
-
-static void
-const_end(struct httpd_req *r, void *arg)
-{
-	(void)arg;
-	httpd_header_add(r, "ETag", "\"9b2cf535f27731c974343645a3985328\"");
-	httpd_send(r, 200, object, r->method[0] == 'G' ? OBJECT : 0);
-}
-
-static void
-const_gone(struct httpd_req *r, void *arg)
-{
-	(void)r;
-	(void)arg;
-}
-
-static const struct httpd_ops const_ops = { const_head, const_body, const_end,
-	const_gone, NULL };
-
-static pid_t
-start_const(int *port)
-{
-	struct httpd_conf conf;
-	struct httpd *h;
-	struct loop *l;
-	struct qo_err err;
-	int fds[2];
-	pid_t pid;
-
-	if (pipe2(fds, O_CLOEXEC) == -1)
-		fatal("pipe");
-	pid = fork();
-	if (pid == -1)
-		fatal("fork");
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		sig_init();
-		l = loop_new();
-		httpd_conf_defaults(&conf);
-		h = httpd_new(l, &conf, &const_ops, NULL);
-		if (httpd_listen_tcp(h, "127.0.0.1:0", port, &err) == -1)
-			fatalx("%s", err.msg);
-		if (io_write_all(fds[1], port, sizeof(*port)) == -1)
-			fatal("pipe");
-		loop_run(l);
-	}
-	close(fds[1]);
-	if (io_read_full(fds[0], port, sizeof(*port)) != sizeof(*port))
-		fatalx("the constant server did not start");
-	close(fds[0]);
-	return pid;
 }
 
 /* Loads */
@@ -298,7 +227,7 @@ measure_limits(const char *dir)
 	int port;
 
 	lim.sync_us = measure_disk(dir);
-	pid = start_const(&port);
+	pid = constant_start(object, OBJECT, &port);
 	l = lean_new(port, STOREPROC_ACCESS, STOREPROC_SECRET);
 	lean_body(l, object, OBJECT);
 	lim.put = run_objects(l, pid, "PUT", 0);
