@@ -187,10 +187,14 @@ end_put(struct pending *p)
 
 	if (f->faults & FAKE_S3_READ_ONLY)
 		status = 403;
+	if (status == 412 && (f->faults & FAKE_S3_LOSERS_500) &&
+	    strncmp(p->body.data, "round ", 6) == 0)
+		status = 500;
 	if (status != 200) {
 		finish(p);
 		answer_error(r, status,
 		    status == 412       ? "PreconditionFailed"
+			: status == 500 ? "UnknownError"
 			: status == 404 ? "NoSuchKey"
 					: "AccessDenied");
 		return;

@@ -20,7 +20,8 @@ enum fake_s3_fault {
 	FAKE_S3_READ_ONLY = 1 << 7,   /* 403 to all writes */
 	FAKE_S3_UNVERSIONED = 1 << 8, /* says so when asked */
 	FAKE_S3_NO_BULK = 1 << 9,     /* DeleteObjects is not known */
-	FAKE_S3_LIES = 1 << 10        /* writes, then answers 500 */
+	FAKE_S3_LIES = 1 << 10,       /* writes, then answers 500 */
+	FAKE_S3_LOSERS_500 = 1 << 11  /* Ceph: 500 to some who lose a race */
 };
 
 struct fake_s3;

@@ -97,6 +97,9 @@ static const struct {
 	{ FAKE_S3_STALE_LIST, " delete-objects" },
 	{ FAKE_S3_NO_BULK, " delete-objects" },
 	{ FAKE_S3_BARE_ETAG, "" },
+	{ FAKE_S3_LOSERS_500, "" },
+	{ FAKE_S3_LOSERS_500 | FAKE_S3_NOT_ATOMIC,
+	    " race-if-none-match race-if-match" },
 	{ FAKE_S3_READ_ONLY, " permissions" },
 	{ FAKE_S3_UNVERSIONED, " versioning" },
 };
