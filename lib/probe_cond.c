@@ -5,8 +5,8 @@
 #include "probe_int.h"
 
 static const char fix_store[] =
-    "use a store with conditional writes: qo-store, Amazon S3, "
-    "MinIO, Ceph from Reef on";
+    "use a store with conditional writes (qo-store, Amazon S3, MinIO); on "
+    "Ceph an unversioned bucket has them: versioning = off";
 
 static bool
 refused(enum qo_s3_outcome o)
