@@ -3,9 +3,13 @@
  * transaction and hands it back after the commit.  While that one is on its
  * way to disk the next group gathers.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "db_int.h"
+#include "io.h"
 #include "log.h"
 
 /* One transaction stays within these; the rest waits for the next. */
@@ -85,6 +89,28 @@ roll_back(struct db *db)
 	db->vid_limit = 0;
 }
 
+/* SQLite does not always keep the reason why a file could not be written, and
+ * that of a failed sync is no use to it: a file of our own tells. */
+static enum db_rc
+find_reason(struct db *db, enum db_rc rc)
+{
+	static const char page[4096];
+	int fd;
+
+	if (rc != DB_ERROR ||
+	    (sqlite3_errcode(db->wr.h) & 0xff) != SQLITE_IOERR)
+		return rc;
+	fd = openat(db->tmp_fd, "probe", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd == -1 || io_write_all(fd, page, sizeof(page)) == -1 ||
+	    fdatasync(fd) == -1)
+		rc = db_rc_errno(errno);
+	if (fd != -1) {
+		close(fd);
+		(void)unlinkat(db->tmp_fd, "probe", 0);
+	}
+	return rc;
+}
+
 /* DB_OK: on disk, each op has its own rc.  Else nothing has happened. */
 static enum db_rc
 transact(struct db *db, struct db_op *first)
@@ -109,6 +135,7 @@ transact(struct db *db, struct db_op *first)
 		atomic_store(&db->seq, db->group_seq);
 	return DB_OK;
 fail:
+	rc = find_reason(db, rc);
 	/* One line when it begins, not one for each write. */
 	if (rc != db->trouble) {
 		errnum = sqlite3_system_errno(db->wr.h);

@@ -198,26 +198,131 @@ def _():
         eq(out.returncode, 0, out.stdout)
 
 
-@case("40_read_only_disk")
+class Image:
+    """A small ext4 in a file; skips the case where that is not allowed."""
+
+    def __init__(self, mib):
+        self.top = tempfile.mkdtemp(prefix="qo-disk.")
+        self.file = self.top + "/image"
+        self.dir = self.top + "/disk"
+        os.mkdir(self.dir)
+        with open(self.file, "wb") as f:
+            f.truncate(mib << 20)
+        try:
+            self.run("mkfs.ext4", "-q", "-F", "-m", "0", self.file)
+            self.mount()
+        except BaseException:
+            shutil.rmtree(self.top)
+            raise
+
+    def run(self, *args):
+        try:
+            p = subprocess.run(args, capture_output=True)
+        except FileNotFoundError as e:
+            raise Skip("no %s" % e.filename)
+        if p.returncode != 0:
+            raise Skip("%s: %s" % (args[0], p.stderr.decode().strip()))
+        return p.stdout.decode().strip()
+
+    def mount(self):
+        self.run("mount", "-o", "loop,errors=remount-ro", self.file, self.dir)
+
+    def umount(self):
+        for _ in range(100):
+            if subprocess.run(["umount", self.dir],
+                              capture_output=True).returncode == 0:
+                return
+            time.sleep(0.1)
+        raise AssertionError("can not unmount " + self.dir)
+
+    def break_down(self):
+        """As ext4 does after an error: read-only, with all files open."""
+        dev = self.run("findmnt", "-no", "SOURCE", self.dir)
+        knob = "/sys/fs/ext4/%s/trigger_fs_error" % os.path.basename(dev)
+        try:
+            with open(knob, "w") as f:
+                f.write("1")
+        except OSError as e:
+            raise Skip("can not make ext4 read-only: %s" % e)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        if os.path.ismount(self.dir):
+            self.umount()
+        shutil.rmtree(self.top)
+
+
+@case("40_full_ext4")
 def _():
-    with Mount("32m") as m, Store(data=m.dir + "/data") as store:
+    with Image(48) as m, Store(data=m.dir + "/data") as store:
         c = store.client()
         c.put("/bkt")
         eq(c.put("/bkt/before", b"1").status, 200)
-        # The log is written beside the data: not there any more.
-        store.log.close()
-        p = subprocess.run(["mount", "-o", "remount,ro", m.dir],
+        try:
+            with open(m.dir + "/ballast", "wb", 0) as f:
+                while f.write(b"x" * 65536) == 65536:
+                    pass
+        except OSError:
+            pass
+        small = fill(c, "small", 3000)
+        r = c.put("/bkt/large", b"x" * (2 << 20))
+        eq((r.status, r.code), (503, "ServiceUnavailable"))
+        for key in ["/bkt/before"] + small:
+            eq(c.get(key).status, 200)
+        eq(c.get("/bkt/large").status, 404)
+        assert "disk is full" in store.log_text()
+        os.unlink(m.dir + "/ballast")
+        eq(c.put("/bkt/after", b"2").status, 200)
+        eq(c.put("/bkt/large", b"x" * (2 << 20)).status, 200)
+        eq(store.stop(), 0)
+        out = subprocess.run([BINARY, "--check", "-d", store.data],
+                             capture_output=True)
+        eq(out.returncode, 0, out.stdout)
+
+
+@case("40_read_only_disk")
+def _():
+    # That it goes on when the disk does is test_40_failing_disk's: an ext4
+    # that broke down can not be written again without being mounted anew.
+    with Image(48) as m, tempfile.TemporaryDirectory() as keep:
+        store = Store(data=m.dir + "/data", log=keep)
+        try:
+            c = store.client()
+            c.put("/bkt")
+            eq(c.put("/bkt/before", b"1").status, 200)
+            eq(c.put("/bkt/large", b"1" * (2 << 20)).status, 200)
+            m.break_down()
+            for key, size in (("small", 1), ("big", 2 << 20), ("small", 2)):
+                r = c.put("/bkt/" + key, b"x" * size)
+                eq((r.status, r.code), (503, "ServiceUnavailable"), key)
+                assert b"read-only" in r.body, r.body
+                eq(r.headers["retry-after"], "1")
+            eq(c("DELETE", "/bkt/before").status, 503)
+            eq(c.get("/bkt/before").body, b"1")
+            eq(c.get("/bkt/large").body, b"1" * (2 << 20))
+            eq(c.get("/bkt", "list-type=2").all("Key"), ["before", "large"])
+            text = store.log_text()
+            eq(text.count("the disk is read-only: writes are answered with "
+                          "503 until that changes"), 1)
+            c.close()
+            eq(store.stop(), 0)
+            # Repaired, it has all that was acknowledged and nothing else.
+            m.umount()
+            subprocess.run(["e2fsck", "-p", "-f", m.file],
                            capture_output=True)
-        if p.returncode != 0:
-            raise Skip("a busy tmpfs can not be made read-only: %s" %
-                       p.stderr.decode().strip())
-        for size in (1, 2 << 20):
-            r = c.put("/bkt/no", b"x" * size)
-            eq((r.status, r.code), (503, "ServiceUnavailable"))
-        eq(c.get("/bkt/before").body, b"1")
-        eq(c.get("/bkt/no").status, 404)
-        m.options("rw")
-        eq(c.put("/bkt/again", b"2").status, 200)
+            m.mount()
+            store.start()
+            eq(c.get("/bkt", "list-type=2").all("Key"), ["before", "large"])
+            eq(c.put("/bkt/after", b"2").status, 200)
+            c.close()
+            eq(store.stop(), 0)
+            out = subprocess.run([BINARY, "--check", "-d", store.data],
+                                 capture_output=True)
+            eq(out.returncode, 0, out.stdout)
+        finally:
+            store.close()
 
 
 @case("40_start_on_a_read_only_disk")

@@ -70,13 +70,14 @@ def eq(got, want, what=""):
 # The store.
 
 class Store:
-    def __init__(self, *args, data=None, keys=None, env=None, cwd=None):
+    def __init__(self, *args, data=None, keys=None, env=None, log=None):
         self.own = data is None
         self.data = data or os.path.join(
             tempfile.mkdtemp(prefix="qo-store."), "data")
         self.args = list(args)
         self.keys_text = keys
         self.env = env
+        self.log_path = log + "/log" if log else self.data + ".log"
         self.proc = None
         self.start()
 
@@ -84,7 +85,7 @@ class Store:
         if self.keys_text is not None:
             os.makedirs(self.data, 0o700, exist_ok=True)
             self.write_keys(self.keys_text)
-        self.log = open(self.data + ".log", "ab")
+        self.log = open(self.log_path, "ab")
         args = [BINARY, "-d", self.data]
         if "-l" not in self.args and "-s" not in self.args:
             args += ["-l", "127.0.0.1:0"]
@@ -114,7 +115,7 @@ class Store:
         self.key = self.keys[ini.sections()[0]]
 
     def log_text(self):
-        with open(self.data + ".log", errors="replace") as f:
+        with open(self.log_path, errors="replace") as f:
             return f.read()
 
     @property

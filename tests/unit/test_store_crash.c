@@ -834,6 +834,8 @@ static const struct fault {
 	{ SQLITE_FULL, true, DB_FULL },
 	{ SQLITE_IOERR_WRITE, false, DB_ERROR },
 	{ SQLITE_IOERR_WRITE, true, DB_ERROR },
+	{ SQLITE_READONLY, false, DB_READONLY },
+	{ SQLITE_READONLY, true, DB_READONLY },
 };
 
 static void
@@ -846,7 +848,7 @@ set_fault(int n, const struct fault *f)
 	pthread_mutex_unlock(&mu);
 }
 
-START_TEST(test_failing_disk)
+START_TEST(test_40_failing_disk)
 {
 	const struct fault *f = &faults[_i];
 	struct db_op ops[4];
@@ -907,7 +909,7 @@ main(void)
 	tcase_add_test(tc, test_power_loss);
 	tcase_add_test(tc, test_normal_is_not_enough);
 	tcase_add_test(tc, test_power_loss_at_creation);
-	tcase_add_loop_test(tc, test_failing_disk, 0,
+	tcase_add_loop_test(tc, test_40_failing_disk, 0,
 	    (int)(sizeof(faults) / sizeof(faults[0])));
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
