@@ -40,6 +40,7 @@ struct http {
 	CURLM *multi;
 	struct http_conf conf;
 	struct loop_timer timer;
+	struct loop_task soon;
 	struct http_xfer *free_xfers;
 	struct http_req *waiting, *waiting_last;
 	struct http_req *active;
@@ -181,6 +182,7 @@ on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *sockp)
 }
 
 static void on_timer(struct loop_timer *t);
+static void on_soon(struct loop_task *t);
 
 static int
 on_timeout(CURLM *multi, long ms, void *arg)
@@ -188,9 +190,14 @@ on_timeout(CURLM *multi, long ms, void *arg)
 	struct http *h = arg;
 
 	(void)multi;
-	if (ms < 0)
+	loop_defer_del(h->loop, &h->soon);
+	if (ms <= 0)
 		loop_timer_del(h->loop, &h->timer);
-	else
+	if (ms == 0)
+		/* Still in this turn of the loop, after all that is ready:
+		 * what was queued meanwhile leaves without another wait. */
+		loop_defer(h->loop, &h->soon, on_soon, h);
+	else if (ms > 0)
 		loop_timer_set_ms(h->loop, &h->timer, ms, on_timer, h);
 	return 0;
 }
@@ -444,13 +451,24 @@ on_sock_event(struct loop_io *io, uint32_t events)
 }
 
 static void
-on_timer(struct loop_timer *t)
+act_on_time(struct http *h)
 {
-	struct http *h = t->arg;
 	int running;
 
 	curl_multi_socket_action(h->multi, CURL_SOCKET_TIMEOUT, 0, &running);
 	reap(h);
+}
+
+static void
+on_timer(struct loop_timer *t)
+{
+	act_on_time(t->arg);
+}
+
+static void
+on_soon(struct loop_task *t)
+{
+	act_on_time(t->arg);
 }
 
 static void
@@ -593,6 +611,7 @@ http_free(struct http *h)
 	}
 	curl_multi_cleanup(h->multi);
 	loop_timer_del(h->loop, &h->timer);
+	loop_defer_del(h->loop, &h->soon);
 	free((char *)h->conf.ca_file);
 	free((char *)h->conf.unix_socket);
 	free(h);
