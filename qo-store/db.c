@@ -236,21 +236,43 @@ fail:
 	return -1;
 }
 
-/* Ids up to the stored limit may have been given out before. */
+/* A number in meta; def when it is not there. */
 static int
-load_vid(struct db *db, struct qo_err *err)
+load_meta(struct db *db, const char *name, int64_t def, int64_t *n,
+    struct qo_err *err)
 {
-	struct db_conn *c = &db->wr;
+	sqlite3_stmt *st = db->wr.st[ST_META_GET];
+	enum db_rc rc;
 
-	db_bind_text(c->st[ST_META_GET], 1, "vid_limit");
-	if (db_step(c, ST_META_GET) != DB_OK) {
-		qo_err_set(err, "database: %s", sqlite3_errmsg(c->h));
+	*n = def;
+	db_bind_text(st, 1, name);
+	rc = db_step(&db->wr, ST_META_GET);
+	if (rc == DB_OK) {
+		*n = sqlite3_column_int64(st, 0);
+		sqlite3_reset(st);
+	}
+	if (rc == DB_OK || rc == DB_NO_KEY)
+		return 0;
+	qo_err_set(err, "database: %s", sqlite3_errmsg(db->wr.h));
+	return -1;
+}
+
+static int
+load_counters(struct db *db, struct qo_err *err)
+{
+	int64_t usage;
+
+	if (load_meta(db, "vid_limit", 0, &db->vid_limit, err) == -1 ||
+	    load_meta(db, "usage", 0, &usage, err) == -1)
+		return -1;
+	if (db->vid_limit == 0) {
+		qo_err_set(err, "the database has no counter of versions");
 		return -1;
 	}
-	db->vid_limit = sqlite3_column_int64(c->st[ST_META_GET], 0);
-	sqlite3_reset(c->st[ST_META_GET]);
+	/* Ids up to the limit may have been given out before. */
 	db->next_vid = db->vid_limit;
 	atomic_store(&db->seq, db->next_vid - 1);
+	db->counting = db->counted = usage == 1;
 	return 0;
 }
 
@@ -265,7 +287,7 @@ db_open(struct loop *l, const char *dir, struct qo_err *err)
 	db->dir_fd = db->blobs_fd = db->tmp_fd = -1;
 	db->lock_fd = db->backup_fd = db->done_fd = -1;
 	if (open_dirs(db, err) == -1 || take_lock(db, err) == -1 ||
-	    open_database(db, err) == -1 || load_vid(db, err) == -1 ||
+	    open_database(db, err) == -1 || load_counters(db, err) == -1 ||
 	    db_orphans_remove(db, err) == -1 ||
 	    db_conn_open(&db->rd, dir, READ_CACHE_KIB, err) == -1 ||
 	    db_conn_prepare(&db->rd, err) == -1 ||

@@ -64,7 +64,8 @@ static const char *const queries_2[] = {
 	" UNION ALL SELECT coalesce(u.owner, ''), p.size FROM part p"
 	" JOIN upload u ON u.id = p.upload"
 	" UNION ALL SELECT owner, -bytes FROM usage) GROUP BY 1)"
-	" WHERE n <> 0",
+	" WHERE n <> 0 AND EXISTS"
+	" (SELECT 1 FROM meta WHERE name = 'usage' AND value = 1)",
 	"SELECT 'sizes of parts that no row names', vid FROM joined"
 	" WHERE vid NOT IN (SELECT vid FROM version WHERE parts > 0)",
 };

@@ -9,7 +9,8 @@
  *   current  one row per key that a LIST shows: what LIST needs, no more.
  *   old      every other version, and every delete marker.  A key without a
  *            current row whose newest old row is a marker is "deleted".
- *   usage    bytes of bodies by owner, versions and parts together.
+ *   usage    bytes of bodies by owner, versions and parts together; only
+ *            when meta says usage = 1.
  *   joined   the sizes of the parts that a version was made of.
  *   done     uploads that were completed in the last day.
  * Format 1 had not the last three; db_open makes it a 2.
@@ -105,6 +106,8 @@ struct db {
 	struct db_drop *group_drops; /* given to the file thread at commit */
 	int wal_pages, wal_copied;
 	struct db_usage *usage;
+	bool counting;      /* usage is kept */
+	bool counted;       /* as of the last commit */
 	enum db_rc trouble; /* of the last group: log changes only */
 };
 

@@ -14,13 +14,9 @@
 	" checksum TEXT) WITHOUT ROWID;"                                      \
 	"CREATE INDEX done_at ON done (at);"
 
-const char db_to_format_2[] =
-    "BEGIN IMMEDIATE;" TABLES_2
-    "INSERT INTO usage SELECT coalesce(owner, ''), sum(size) FROM"
-    " (SELECT owner, size FROM version UNION ALL SELECT u.owner, p.size"
-    " FROM part p JOIN upload u ON u.id = p.upload) GROUP BY 1;"
-    "PRAGMA user_version = 2;"
-    "COMMIT;";
+const char db_to_format_2[] = "BEGIN IMMEDIATE;" TABLES_2
+			      "PRAGMA user_version = 2;"
+			      "COMMIT;";
 
 const char db_schema[] =
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
@@ -64,8 +60,13 @@ const char db_schema[] =
 	"id, name, owner, acl, versioning, created, cors, lifecycle "
 #define CUR_COLS "vid, size, mtime, flags, etag, owner "
 #define OLD_COLS CUR_COLS ", since "
-#define VER_COLS \
-	"size, mtime, etag, crc, parts, acl, owner, headers, checksum, blob "
+#define VER_COLS                                                              \
+	"v.size, v.mtime, v.etag, v.crc, v.parts, v.acl, v.owner, v.headers," \
+	" v.checksum, v.blob "
+/* A current row and its body at once. */
+#define CUR_VERSION                                             \
+	" FROM current c CROSS JOIN version v ON v.vid = c.vid" \
+	" WHERE c.bucket = ? AND c.key = ?"
 #define UP_COLS   "id, key, initiated, acl, owner, headers, checksum "
 #define PART_COLS "pid, number, size, mtime, etag, crc, checksum, blob "
 
@@ -96,6 +97,10 @@ const char *const db_sql[ST_COUNT] = {
 
 	[ST_CUR_GET] = "SELECT " CUR_COLS
 		       "FROM current WHERE bucket = ? AND key = ?",
+	[ST_CUR_META] = "SELECT " VER_COLS
+			", c.vid, c.mtime, c.flags" CUR_VERSION,
+	[ST_CUR_BODY] = "SELECT " VER_COLS
+			", c.vid, c.mtime, c.flags, v.body" CUR_VERSION,
 	[ST_CUR_PUT] =
 	    "REPLACE INTO current (bucket, key, vid, size, mtime, flags,"
 	    " etag, owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -121,8 +126,9 @@ const char *const db_sql[ST_COUNT] = {
 	[ST_OLD_FIRST] = "SELECT " OLD_COLS "FROM old WHERE bucket = ?"
 			 " AND key = ? ORDER BY vid ASC LIMIT 1",
 
-	[ST_VER_META] = "SELECT " VER_COLS "FROM version WHERE vid = ?",
-	[ST_VER_BODY] = "SELECT " VER_COLS ", body FROM version WHERE vid = ?",
+	[ST_VER_META] = "SELECT " VER_COLS "FROM version v WHERE vid = ?",
+	[ST_VER_BODY] = "SELECT " VER_COLS
+			", body FROM version v WHERE vid = ?",
 	[ST_VER_PUT] =
 	    "INSERT INTO version (vid, bucket, key, size, mtime, etag, crc,"
 	    " parts, acl, owner, headers, checksum, blob, body)"
@@ -140,6 +146,12 @@ const char *const db_sql[ST_COUNT] = {
 	[ST_JOINED_DROP] = "DELETE FROM joined WHERE vid = ?",
 	[ST_USAGE_GET] = "SELECT bytes FROM usage WHERE owner = ?",
 	[ST_USAGE_SET] = "REPLACE INTO usage (owner, bytes) VALUES (?, ?)",
+
+	[ST_USAGE_CLEAR] = "DELETE FROM usage",
+	[ST_USAGE_COUNT] =
+	    "INSERT INTO usage SELECT coalesce(owner, ''), sum(size) FROM"
+	    " (SELECT owner, size FROM version UNION ALL SELECT u.owner, p.size"
+	    " FROM part p JOIN upload u ON u.id = p.upload) GROUP BY 1",
 
 	[ST_UP_GET] = "SELECT " UP_COLS "FROM upload WHERE id = ?"
 		      " AND bucket = ? AND key = ?",

@@ -5,6 +5,7 @@
 #include "store_fixture.h"
 
 #define MIB ((size_t)1024 * 1024)
+#define ANY (INT64_C(1) << 40) /* a limit that nobody reaches */
 
 static char *big; /* 6 MiB */
 
@@ -94,12 +95,12 @@ START_TEST(test_40_counted)
 	int64_t b;
 
 	b = fx_bucket("bb", DB_UNVERSIONED);
-	ck_assert_int_eq(put(b, "before", 7, "me", 0), DB_OK);
+	ck_assert_int_eq(put(b, "before", 7, "me", ANY), DB_OK);
 	fx_versioning(b, states[_i]);
-	ck_assert_int_eq(put(b, "before", 11, "me", 0), DB_OK);
-	ck_assert_int_eq(put(b, "k", 100, "me", 0), DB_OK);
-	ck_assert_int_eq(put(b, "k", 2 * MIB, "you", 0), DB_OK);
-	ck_assert_int_eq(put(b, "k", 10, "me", 0), DB_OK);
+	ck_assert_int_eq(put(b, "before", 11, "me", ANY), DB_OK);
+	ck_assert_int_eq(put(b, "k", 100, "me", ANY), DB_OK);
+	ck_assert_int_eq(put(b, "k", 2 * MIB, "you", ANY), DB_OK);
+	ck_assert_int_eq(put(b, "k", 10, "me", ANY), DB_OK);
 	ck_assert_int_eq(used("me"),
 	    states[_i] == DB_VERSIONED ? 7 + 11 + 100 + 10 : 11 + 10);
 	ck_assert_int_eq(used("you"), states[_i] == DB_VERSIONED ? 2 << 20 : 0);
@@ -112,7 +113,7 @@ START_TEST(test_40_counted)
 	fx_delete(b, "k", "null");
 	expect_good();
 	fx_reopen();
-	ck_assert_int_eq(put(b, "last", 5, "me", 0), DB_OK);
+	ck_assert_int_eq(put(b, "last", 5, "me", ANY), DB_OK);
 	expect_good();
 }
 END_TEST
@@ -212,31 +213,52 @@ START_TEST(test_40_parts)
 }
 END_TEST
 
-/* A database of before is counted when it is opened. */
-START_TEST(test_from_format_1)
+/* Nothing is counted before there is a limit; then everything is. */
+START_TEST(test_40_counted_when_asked)
 {
-	struct db_op up, p;
-	struct db_obj o;
+	struct db_op ops[3], up, p;
 	int64_t b;
 
 	b = fx_bucket("bb", DB_VERSIONED);
 	fx_put(b, "k", "one");
-	fx_put(b, "k", "three");
-	ck_assert_int_eq(put(b, "k", 10, "you", 0), DB_OK);
 	up = upload(b, "up");
 	ck_assert_int_eq(part(&p, &up, 1, 100, 0), DB_OK);
+	ck_assert_int_eq(sql("SELECT count(*) FROM usage"), 0);
+	/* In the middle of a group, and refused. */
+	ops[0] = fx_put_op(b, "k", "three");
+	ops[1] = fx_put_op(b, "refused", "x");
+	ops[1].max_bytes = 3 + 5 + 100;
+	ops[2] = fx_put_op(b, "k", "after");
+	fx_run_many(ops, 3);
+	ck_assert_int_eq(ops[0].rc, DB_OK);
+	ck_assert_int_eq(ops[1].rc, DB_QUOTA);
+	ck_assert_int_eq(ops[2].rc, DB_OK);
+	ck_assert_int_eq(used("me"), 3 + 5 + 100 + 5);
+	expect_good();
+	fx_put(b, "k", "more");
+	fx_reopen();
+	fx_put(b, "k", "more");
+	ck_assert_int_eq(used("me"), 3 + 5 + 100 + 5 + 4 + 4);
+	expect_good();
+}
+END_TEST
+
+START_TEST(test_from_format_1)
+{
+	int64_t b;
+
+	b = fx_bucket("bb", DB_VERSIONED);
+	fx_put(b, "k", "one");
 	db_close(fx_db);
 	sql("DROP TABLE usage; DROP TABLE joined; DROP TABLE done;"
 	    "PRAGMA user_version = 1");
 	expect_good(); /* of format 1, and not touched */
 	fx_open();
 	ck_assert_int_eq(sql("PRAGMA user_version"), 2);
-	ck_assert_int_eq(used("me"), 3 + 5 + 100);
-	ck_assert_int_eq(used("you"), 10);
+	fx_expect(b, "k", NULL, "one");
+	ck_assert_int_eq(put(b, "k", 10, "me", 12), DB_QUOTA);
+	ck_assert_int_eq(put(b, "k", 10, "me", 13), DB_OK);
 	expect_good();
-	ck_assert_int_eq(db_get(fx_db, b, "k", NULL, DB_READ_BODY, &o), DB_OK);
-	ck_assert_int_eq(o.size, 10);
-	db_obj_fini(&o);
 }
 END_TEST
 
@@ -247,7 +269,7 @@ START_TEST(test_wrong_count_is_found)
 	int64_t b;
 
 	b = fx_bucket("bb", DB_VERSIONED);
-	fx_put(b, "k", "one");
+	ck_assert_int_eq(put(b, "k", 3, "me", ANY), DB_OK);
 	sql("UPDATE usage SET bytes = bytes + 1");
 	ck_assert_int_eq(db_check(fx_dir, note, line, &err), 1);
 	ck_assert_ptr_nonnull(strstr(line, "wrong number of bytes"));
@@ -267,6 +289,7 @@ main(void)
 	tcase_add_loop_test(tc, test_40_counted, 0, 3);
 	tcase_add_loop_test(tc, test_40_limit, 0, 3);
 	tcase_add_test(tc, test_40_parts);
+	tcase_add_test(tc, test_40_counted_when_asked);
 	tcase_add_test(tc, test_from_format_1);
 	tcase_add_test(tc, test_wrong_count_is_found);
 	suite_add_tcase(s, tc);
