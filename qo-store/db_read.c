@@ -160,7 +160,36 @@ read_joined(struct db_conn *c, int64_t vid, struct db_obj *out)
 	return DB_OK;
 }
 
-/* The columns of VER_COLS, and the body behind them. */
+#define NVER 10 /* columns of VER_COLS */
+
+/* The columns of VER_COLS; that of the body, if it is wanted, or -1.  The
+ * statement is still in the middle of its row: what else is read belongs to
+ * the same moment. */
+static enum db_rc
+read_columns(struct db_conn *c, sqlite3_stmt *st, int body, int64_t vid,
+    struct db_obj *out, char *blob)
+{
+	const void *p;
+
+	out->size = sqlite3_column_int64(st, 0);
+	db_col_copy(st, 2, out->etag, sizeof(out->etag));
+	out->crc = (uint32_t)sqlite3_column_int64(st, 3);
+	out->parts = sqlite3_column_int64(st, 4);
+	out->meta.acl = (enum db_acl)sqlite3_column_int(st, 5);
+	out->meta.owner = db_col_dup(st, 6);
+	out->meta.headers = db_col_dup(st, 7);
+	out->meta.checksum = db_col_dup(st, 8);
+	db_col_copy(st, 9, blob, DB_NAME_LEN + 1);
+	if (body != -1 && blob[0] == '\0') {
+		p = sqlite3_column_blob(st, body);
+		if (sqlite3_column_bytes(st, body) != out->size ||
+		    crc32c(0, p, (size_t)out->size) != out->crc)
+			return DB_CORRUPT;
+		out->data = xmemdup0(p, (size_t)out->size);
+	}
+	return out->parts > 0 ? read_joined(c, vid, out) : DB_OK;
+}
+
 static enum db_rc
 read_version(struct db_conn *c, int64_t vid, enum db_read what,
     struct db_obj *out, char *blob)
@@ -172,27 +201,37 @@ read_version(struct db_conn *c, int64_t vid, enum db_read what,
 	sqlite3_bind_int64(st, 1, vid);
 	if ((rc = db_step(c, id)) != DB_OK)
 		return rc == DB_NO_KEY ? DB_CORRUPT : rc;
-	out->size = sqlite3_column_int64(st, 0);
-	db_col_copy(st, 2, out->etag, sizeof(out->etag));
-	out->crc = (uint32_t)sqlite3_column_int64(st, 3);
-	out->parts = sqlite3_column_int64(st, 4);
-	out->meta.acl = (enum db_acl)sqlite3_column_int(st, 5);
-	out->meta.owner = db_col_dup(st, 6);
-	out->meta.headers = db_col_dup(st, 7);
-	out->meta.checksum = db_col_dup(st, 8);
-	db_col_copy(st, 9, blob, DB_NAME_LEN + 1);
-	if (what == DB_READ_BODY && blob[0] == '\0') {
-		if (sqlite3_column_bytes(st, 10) != out->size ||
-		    crc32c(0, sqlite3_column_blob(st, 10), (size_t)out->size) !=
-			out->crc)
-			rc = DB_CORRUPT;
-		else
-			out->data = xmemdup0(
-			    sqlite3_column_blob(st, 10), (size_t)out->size);
-	}
+	rc = read_columns(
+	    c, st, what == DB_READ_BODY ? NVER : -1, vid, out, blob);
 	sqlite3_reset(st);
-	if (rc == DB_OK && out->parts > 0)
-		rc = read_joined(c, vid, out);
+	return rc;
+}
+
+/*
+ * Most reads are of a current version: one statement, and therefore no
+ * transaction around it.  DB_NO_KEY: it has to be looked for.
+ */
+static enum db_rc
+get_current(struct db_conn *c, int64_t bucket, const char *key,
+    enum db_read what, struct db_obj *out, char *blob)
+{
+	enum db_st id = what == DB_READ_BODY ? ST_CUR_BODY : ST_CUR_META;
+	sqlite3_stmt *st = c->st[id];
+	int64_t vid;
+	enum db_rc rc;
+
+	sqlite3_bind_int64(st, 1, bucket);
+	db_bind_key(st, 2, key);
+	if ((rc = db_step(c, id)) != DB_OK)
+		return rc;
+	vid = sqlite3_column_int64(st, NVER);
+	out->latest = true;
+	out->mtime_us = sqlite3_column_int64(st, NVER + 1);
+	db_vid_encode(c, vid, (unsigned)sqlite3_column_int(st, NVER + 2),
+	    out->version_id);
+	rc = read_columns(
+	    c, st, what == DB_READ_BODY ? NVER + 3 : -1, vid, out, blob);
+	sqlite3_reset(st);
 	return rc;
 }
 
@@ -215,12 +254,7 @@ get(struct db_conn *c, int64_t bucket, const char *key, const char *version_id,
 		out->meta.owner = xstrdup(r.owner);
 		return DB_OK;
 	}
-	rc = read_version(c, r.vid, what, out, blob);
-	if (rc == DB_CORRUPT)
-		log_errorx("damaged object: bucket %lld key %s version %s: "
-			   "its checksum does not fit",
-		    (long long)bucket, key, out->version_id);
-	return rc;
+	return read_version(c, r.vid, what, out, blob);
 }
 
 /* One try: row and body of one moment. */
@@ -233,10 +267,19 @@ get_once(struct db *db, int64_t bucket, const char *key, const char *version_id,
 	memset(out, 0, sizeof(*out));
 	out->file_fd = -1;
 	blob[0] = '\0';
-	if ((rc = db_read_begin(db)) != DB_OK)
-		return rc;
-	rc = get(&db->rd, bucket, key, version_id, what, out, blob);
-	db_read_end(db);
+	rc = DB_NO_KEY;
+	if (version_id == NULL)
+		rc = get_current(&db->rd, bucket, key, what, out, blob);
+	if (rc == DB_NO_KEY) {
+		if ((rc = db_read_begin(db)) != DB_OK)
+			return rc;
+		rc = get(&db->rd, bucket, key, version_id, what, out, blob);
+		db_read_end(db);
+	}
+	if (rc == DB_CORRUPT)
+		log_errorx("damaged object: bucket %lld key %s version %s: "
+			   "its checksum does not fit",
+		    (long long)bucket, key, out->version_id);
 	if (rc == DB_OK)
 		out->key = xstrdup(key);
 	return rc;
