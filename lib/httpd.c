@@ -166,7 +166,8 @@ httpd_header_get(const struct httpd_req *r, const char *name)
 	size_t i;
 
 	for (i = 0; i < r->nheaders; i++)
-		if (strcmp(r->headers[i].name, name) == 0)
+		if (r->headers[i].name[0] == name[0] &&
+		    strcmp(r->headers[i].name, name) == 0)
 			return r->headers[i].value;
 	return NULL;
 }

@@ -1,6 +1,4 @@
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sendfile.h>
@@ -213,23 +211,38 @@ bodyless(const struct httpd_conn *c, int status)
 	return c->head_only || status == 204 || status == 304;
 }
 
+/* printf would be a tenth of what an answer costs us. */
+static void
+add_number(struct buf *b, int64_t n)
+{
+	char text[20], *p = text + sizeof(text);
+
+	do
+		*--p = (char)('0' + n % 10);
+	while ((n /= 10) > 0);
+	buf_add(b, p, (size_t)(text + sizeof(text) - p));
+}
+
 static void
 answer_head(struct httpd_conn *c, int status, int64_t length)
 {
 	struct httpd_work *w = c->work;
-	char line[192], len[48] = "";
-	int n;
+	struct buf *b = &w->head;
 
 	c->close = c->close || must_close(c);
-	if (status != 204 && status != 304)
-		snprintf(len, sizeof(len), "Content-Length: %" PRId64 "\r\n",
-		    length);
-	n = snprintf(line, sizeof(line), "HTTP/1.1 %d %s\r\nDate: %s\r\n%s%s",
-	    status, reason_phrase(status), date(c->h), len,
-	    c->close ? "Connection: close\r\n" : "");
-	buf_reset(&w->head);
+	buf_reset(b);
 	w->head_pos = 0;
-	buf_add(&w->head, line, (size_t)n);
+	buf_adds(b, "HTTP/1.1 ");
+	add_number(b, status);
+	buf_addc(b, ' ');
+	buf_adds(b, reason_phrase(status));
+	buf_adds(b, "\r\nDate: ");
+	buf_adds(b, date(c->h));
+	if (status != 204 && status != 304) {
+		buf_adds(b, "\r\nContent-Length: ");
+		add_number(b, length);
+	}
+	buf_adds(b, c->close ? "\r\nConnection: close\r\n" : "\r\n");
 	buf_add(&w->head, w->fields.data, w->fields.len);
 	buf_add(&w->head, "\r\n", 2);
 	if (buf_failed(&w->fields) || buf_failed(&w->head))
