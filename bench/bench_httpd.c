@@ -248,13 +248,13 @@ main(int argc, char **argv)
 		count = strtonum(argv[1], CONNECTIONS, 100000000, &wrong);
 	if (argc > 2 || wrong != NULL)
 		fatalx("usage: bench_httpd [requests]");
-	measure(
-	    "bare, short request", serve_bare, small, sizeof(small) - 1, count);
+	measure("bare, short request", serve_bare, small, sizeof(small) - 1,
+	    count);
 	measure("httpd, short request", serve_httpd, small, sizeof(small) - 1,
 	    count);
-	measure(
-	    "bare, S3 request", serve_bare, large, sizeof(large) - 1, count);
-	measure(
-	    "httpd, S3 request", serve_httpd, large, sizeof(large) - 1, count);
+	measure("bare, S3 request", serve_bare, large, sizeof(large) - 1,
+	    count);
+	measure("httpd, S3 request", serve_httpd, large, sizeof(large) - 1,
+	    count);
 	return 0;
 }

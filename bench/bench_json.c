@@ -132,8 +132,8 @@ main(int argc, char *argv[])
 	printf("task of %zu bytes\n", sizeof(text) - 1);
 	report("yyjson_read + yyjson_write", run(round_bare, &out, seconds));
 	report("qo_task_decode", run(round_decode, &out, seconds));
-	report(
-	    "qo_task_decode + qo_task_encode", run(round_ours, &out, seconds));
+	report("qo_task_decode + qo_task_encode",
+	    run(round_ours, &out, seconds));
 	buf_fini(&out);
 	return 0;
 }

@@ -228,8 +228,8 @@ main(void)
 	l = loop_new();
 	run.s3 = our_client(l, endpoint);
 	for (i = 0; i < IN_FLIGHT; i++) {
-		qo_s3_req_init(
-		    &run.reqs[i], QO_S3_PUT, "qo", "tasks/0/some-key.json");
+		qo_s3_req_init(&run.reqs[i], QO_S3_PUT, "qo",
+		    "tasks/0/some-key.json");
 		run.reqs[i].if_match = "\"9b2cf535f27731c974343645a3985328\"";
 		run.reqs[i].content_type = "application/json";
 		run.reqs[i].body = body;

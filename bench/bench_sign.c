@@ -91,8 +91,8 @@ bare(void)
 		sign();
 		clen = strlcpy(canonical, qo_sigv4_last_canonical(signer),
 		    sizeof(canonical));
-		slen = strlcpy(
-		    string, qo_sigv4_last_string(signer), sizeof(string));
+		slen = strlcpy(string, qo_sigv4_last_string(signer),
+		    sizeof(string));
 		hmac_key_set(&key, md, 0);
 	}
 	sha256_hex(canonical, clen, hex);

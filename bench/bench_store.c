@@ -239,8 +239,8 @@ measure_limits(const char *dir)
 	show("disk: 4 KiB append and fdatasync", 1e6 / lim.sync_us, "/s", "");
 	show("HTTP part: 16 connections, PUT", lim.put.per_s, "/s", "");
 	show("HTTP part: 16 connections, GET", lim.get.per_s, "/s", "");
-	show(
-	    "HTTP part: 1 connection, round trip", lim.round_trip_us, "us", "");
+	show("HTTP part: 1 connection, round trip", lim.round_trip_us, "us",
+	    "");
 	return lim;
 }
 
@@ -272,8 +272,8 @@ measure_store(struct lean *l, const struct storeproc *p,
 	bound = lim->sync_us + 1.5 * lim->round_trip_us;
 	show_speed("store: 16 connections, durable PUT of 1 KiB", &put,
 	    &lim->put, 8000);
-	show_speed(
-	    "store: 16 connections, GET of 1 KiB", &get, &lim->get, 20000);
+	show_speed("store: 16 connections, GET of 1 KiB", &get, &lim->get,
+	    20000);
 	snprintf(text, sizeof(text), "asked %.0f (fdatasync + 1.5 trips): %.2f",
 	    bound, single / bound);
 	show("store: 1 connection, PUT", single, "us", text);

@@ -94,8 +94,8 @@ lean_last_len(const struct lean *l)
 }
 
 void
-lean_add(
-    struct lean *l, const char *method, const char *path, const char *query)
+lean_add(struct lean *l, const char *method, const char *path,
+    const char *query)
 {
 	bool put = strcmp(method, "PUT") == 0;
 	struct qo_kv kv[3];
@@ -119,8 +119,8 @@ lean_add(
 	s.nheaders = 3;
 	if (l->n == l->room) {
 		l->room = l->room * 2 + 1024;
-		l->requests = xreallocarray(
-		    l->requests, l->room, sizeof(*l->requests));
+		l->requests = xreallocarray(l->requests, l->room,
+		    sizeof(*l->requests));
 	}
 	r = &l->requests[l->n++];
 	r->off = l->heads.len;
@@ -237,8 +237,8 @@ lean_run(struct lean *l, int connections, double *times)
 				continue;
 			if (times != NULL) {
 				now = qo_mono_now();
-				times[done] = (double)qo_mono_diff_us(
-				    c->start, now);
+				times[done] = (double)qo_mono_diff_us(c->start,
+				    now);
 			}
 			done++;
 			l->last_len = c->len;

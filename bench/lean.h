@@ -21,8 +21,8 @@ void lean_body(struct lean *l, const void *body, size_t len);
 /* Drops the requests, keeps the memory. */
 void lean_reset(struct lean *l);
 /* path and query as they are signed; with the body when method is PUT. */
-void lean_add(
-    struct lean *l, const char *method, const char *path, const char *query);
+void lean_add(struct lean *l, const char *method, const char *path,
+    const char *query);
 size_t lean_count(const struct lean *l);
 
 /* Sends all, each connection one after the other.  Returns the seconds; the

@@ -276,8 +276,8 @@ main(int argc, char **argv)
 
 	if (argc > 1)
 		keys = strtoll(argv[1], NULL, 10);
-	(void)snprintf(
-	    dir, sizeof(dir), "%s/store_db.XXXXXX", argc > 2 ? argv[2] : ".");
+	(void)snprintf(dir, sizeof(dir), "%s/store_db.XXXXXX",
+	    argc > 2 ? argv[2] : ".");
 	if (mkdtemp(dir) == NULL)
 		fatal("%s", dir);
 	lp = loop_new();

@@ -178,8 +178,8 @@ unarchive_decide(struct qo_change *c)
 	t->status = t->archived_from;
 	t->archived_from = QO_STATUS_NONE;
 	if (t->status == QO_STATUS_FAILED)
-		qo_change_needs(
-		    c, QO_INDEX_FAILED, t->completed_at, t->generation);
+		qo_change_needs(c, QO_INDEX_FAILED, t->completed_at,
+		    t->generation);
 	return QO_VERDICT_WRITE;
 }
 
@@ -242,8 +242,8 @@ ring(struct qo_admin *a)
 	struct qo_change *c = &a->change;
 
 	if (c->task.worker_id == NULL ||
-	    qo_key_bell(
-		&c->q->layout, c->task.worker_id, c->id, a->after_key) == -1) {
+	    qo_key_bell(&c->q->layout, c->task.worker_id, c->id,
+		a->after_key) == -1) {
 		a->done(a);
 		return;
 	}
@@ -261,10 +261,10 @@ on_listed(struct qo_s3_req *r)
 	size_t i;
 
 	for (i = 0; r->res.list != NULL && i < r->res.list->n; i++)
-		if (qo_ends_entry_dead(
-			c->q, r->res.list->entries[i].key, &c->task))
-			qo_deleter_add(
-			    c->q->deleter, r->res.list->entries[i].key);
+		if (qo_ends_entry_dead(c->q, r->res.list->entries[i].key,
+			&c->task))
+			qo_deleter_add(c->q->deleter,
+			    r->res.list->entries[i].key);
 	a->done(a);
 }
 
@@ -276,8 +276,8 @@ find_left_entry(struct qo_admin *a)
 	struct qo_entry e;
 	char *dot;
 
-	qo_entry_make(
-	    &e, a->left_index, a->left_time, c->id, c->task.generation);
+	qo_entry_make(&e, a->left_index, a->left_time, c->id,
+	    c->task.generation);
 	if (qo_key_entry(&c->q->layout, &e, a->after_key) == -1 ||
 	    (dot = strrchr(a->after_key, '/')) == NULL) {
 		a->done(a);
@@ -306,8 +306,8 @@ on_changed(struct qo_change *c)
 }
 
 void
-qo_admin_init(
-    struct qo_admin *a, struct qo_queue *q, enum qo_admin_op op, const char *id)
+qo_admin_init(struct qo_admin *a, struct qo_queue *q, enum qo_admin_op op,
+    const char *id)
 {
 	memset(a, 0, sizeof(*a));
 	qo_change_init(&a->change, q, &ops[op].kind, id);

@@ -318,8 +318,8 @@ trailer_line(struct qo_awschunk *d)
 /* Collects a line up to max bytes before its LF; how many bytes were taken,
  * *whole when it is complete. */
 static size_t
-collect(
-    struct qo_awschunk *d, const char *p, size_t len, size_t max, bool *whole)
+collect(struct qo_awschunk *d, const char *p, size_t len, size_t max,
+    bool *whole)
 {
 	const char *nl;
 	size_t n;
@@ -343,8 +343,8 @@ add_line(struct qo_awschunk *d, const char *p, size_t len)
 	size_t took;
 	bool whole;
 
-	took = collect(
-	    d, p, len, d->state == HEAD ? HEAD_MAX : TRAILER_MAX, &whole);
+	took = collect(d, p, len, d->state == HEAD ? HEAD_MAX : TRAILER_MAX,
+	    &whole);
 	if (d->rc == QO_AWSCHUNK_OK && whole) {
 		d->rc = d->state == HEAD ? head_line(d) : trailer_line(d);
 		d->line_len = 0;

@@ -54,8 +54,8 @@ struct qo_awschunk *qo_awschunk_new(const struct qo_awschunk_conf *conf);
 void qo_awschunk_free(struct qo_awschunk *d); /* wipes; NULL is fine */
 
 /* An error stays: later calls return it again and do nothing. */
-enum qo_awschunk_rc
-qo_awschunk_add(struct qo_awschunk *d, const void *p, size_t len);
+enum qo_awschunk_rc qo_awschunk_add(struct qo_awschunk *d, const void *p,
+    size_t len);
 /* The body is complete: is it whole? */
 enum qo_awschunk_rc qo_awschunk_end(struct qo_awschunk *d);
 

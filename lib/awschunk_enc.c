@@ -73,8 +73,8 @@ put_chunk(struct qo_awschunk_enc *e, const void *p, size_t len, struct buf *out)
 }
 
 int
-qo_awschunk_enc_add(
-    struct qo_awschunk_enc *e, const void *p, size_t len, struct buf *out)
+qo_awschunk_enc_add(struct qo_awschunk_enc *e, const void *p, size_t len,
+    struct buf *out)
 {
 	const char *s = p;
 	size_t n;

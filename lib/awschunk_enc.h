@@ -24,8 +24,8 @@ void qo_awschunk_enc_free(struct qo_awschunk_enc *e); /* wipes; NULL is fine */
 
 /* Appends to out the chunks that are full now; -1 when out is (e is of no
  * further use then). */
-int qo_awschunk_enc_add(
-    struct qo_awschunk_enc *e, const void *p, size_t len, struct buf *out);
+int qo_awschunk_enc_add(struct qo_awschunk_enc *e, const void *p, size_t len,
+    struct buf *out);
 /* The rest, the last chunk and the trailers (lower-case names, sorted; none
  * for the kind without).  -1 as above. */
 int qo_awschunk_enc_end(struct qo_awschunk_enc *e, const struct qo_kv *trailers,

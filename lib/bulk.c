@@ -172,8 +172,8 @@ qo_bulk_again(struct qo_bulk *b, struct qo_bulk_patience *p,
 	if (now.us >= p->until.us)
 		return false;
 	ms = 1 +
-	    qo_retry_full_jitter_ms(
-		AGAIN_BASE_MS, AGAIN_CAP_MS, p->tries++, qo_retry_random());
+	    qo_retry_full_jitter_ms(AGAIN_BASE_MS, AGAIN_CAP_MS, p->tries++,
+		qo_retry_random());
 	loop_timer_set_ms(b->loop, &p->pause, ms, again, arg);
 	return true;
 }

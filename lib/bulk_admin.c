@@ -35,8 +35,8 @@ on_changed(struct qo_admin *a)
 	struct qo_bulk_admin *ba = s->ba;
 
 	if (a->change.rc == QO_AGAIN &&
-	    qo_bulk_again(
-		&ba->bulk, &s->patience, ba->patience_ms, on_again, s))
+	    qo_bulk_again(&ba->bulk, &s->patience, ba->patience_ms, on_again,
+		s))
 		return;
 	ba->ended(ba, a);
 	qo_admin_fini(a);

@@ -15,8 +15,8 @@ struct qo_bulk_admin {
 	enum qo_admin_op op;
 	const char *who, *reason; /* of a cancel; borrowed */
 	/* On QO_BULK_STARTED id is set to a valid one. */
-	enum qo_bulk_next (*next)(
-	    struct qo_bulk_admin *ba, char id[QO_UUID_SIZE]);
+	enum qo_bulk_next (*next)(struct qo_bulk_admin *ba,
+	    char id[QO_UUID_SIZE]);
 	/* May the task as it is now be changed?  NULL: any.  Asked for each
 	 * state that is found, so a task that was listed as failed and runs
 	 * again meanwhile is left alone.  False: ended with QO_LOST. */

@@ -29,8 +29,8 @@ on_submitted(struct qo_submit *submit)
 	struct qo_bulk_submit *bs = s->bs;
 
 	if (submit->change.rc == QO_AGAIN &&
-	    qo_bulk_again(
-		&bs->bulk, &s->patience, bs->patience_ms, on_again, s))
+	    qo_bulk_again(&bs->bulk, &s->patience, bs->patience_ms, on_again,
+		s))
 		return;
 	bs->ended(bs, submit, s->item);
 	qo_submit_fini(submit);
@@ -65,8 +65,8 @@ next(struct qo_bulk *b, size_t slot)
 }
 
 void
-qo_bulk_submit_init(
-    struct qo_bulk_submit *bs, struct qo_queue *q, size_t inflight)
+qo_bulk_submit_init(struct qo_bulk_submit *bs, struct qo_queue *q,
+    size_t inflight)
 {
 	memset(bs, 0, sizeof(*bs));
 	qo_bulk_init(&bs->bulk, q->loop, inflight);

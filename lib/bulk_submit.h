@@ -19,8 +19,8 @@ struct qo_bulk_submit {
 	enum qo_bulk_next (*next)(struct qo_bulk_submit *bs,
 	    const struct qo_submission **sub, void **item);
 	/* s->change has the result: id, rc, existed, err, task. */
-	void (*ended)(
-	    struct qo_bulk_submit *bs, const struct qo_submit *s, void *item);
+	void (*ended)(struct qo_bulk_submit *bs, const struct qo_submit *s,
+	    void *item);
 	void *arg;
 	int64_t patience_ms; /* while the store does not answer */
 
@@ -28,8 +28,8 @@ struct qo_bulk_submit {
 	struct qo_bulk_submit_slot **slots;
 };
 
-void qo_bulk_submit_init(
-    struct qo_bulk_submit *bs, struct qo_queue *q, size_t inflight);
+void qo_bulk_submit_init(struct qo_bulk_submit *bs, struct qo_queue *q,
+    size_t inflight);
 /* Cancels what is under way; ended is not called for it. */
 void qo_bulk_submit_fini(struct qo_bulk_submit *bs);
 /* Runs the loop until all have ended and the deletes are gone. */

@@ -308,8 +308,8 @@ on_read(struct qo_change *c)
 		return;
 	}
 	qo_err_reset(&err);
-	if (qo_task_decode(
-		&found, c->id, res->body.data, res->body.len, &err) == -1) {
+	if (qo_task_decode(&found, c->id, res->body.data, res->body.len,
+		&err) == -1) {
 		qo_err_set(&c->err, "%s: not a task, left alone: %.200s",
 		    c->key, err.msg);
 		end(c, QO_ERR);

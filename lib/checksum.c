@@ -81,8 +81,8 @@ crc_ready(void)
 
 /* Without the inversions before and after. */
 static uint64_t
-crc_by_table(
-    const struct crc_table *t, uint64_t crc, const uint8_t *p, size_t len)
+crc_by_table(const struct crc_table *t, uint64_t crc, const uint8_t *p,
+    size_t len)
 {
 	uint64_t v;
 	unsigned i;

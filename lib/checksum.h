@@ -44,8 +44,8 @@ void checksum_update(struct checksum *c, const void *p, size_t len);
 /* checksum_len bytes, a CRC with its highest byte first; starts anew. */
 void checksum_final(struct checksum *c, uint8_t out[static CHECKSUM_MAX]);
 /* The same as base64, as it stands in the header. */
-void
-checksum_final_text(struct checksum *c, char out[static CHECKSUM_TEXT_SIZE]);
+void checksum_final_text(struct checksum *c,
+    char out[static CHECKSUM_TEXT_SIZE]);
 void checksum_fini(struct checksum *c);
 
 /* crc32c of p from an earlier value (0 at the start); for records on disk. */

@@ -72,8 +72,8 @@ take_decide(struct qo_change *c)
 			return qo_ends_expired(c, now);
 	}
 	if (t->available_at.us > now.us)
-		return qo_change_refuse(
-		    c, QO_AGAIN, "task %s is not due yet", c->id);
+		return qo_change_refuse(c, QO_AGAIN, "task %s is not due yet",
+		    c->id);
 	if (cl->serves != NULL && !cl->serves(t->task_type, cl->serves_arg))
 		return qo_change_refuse(c, QO_DENIED,
 		    "task %s: type %s is not served here", c->id, t->task_type);
@@ -121,8 +121,8 @@ renew_decide(struct qo_change *c)
 	if (cl->progress.p != NULL)
 		t->progress = cl->progress;
 	if (qo_minute(t->lease_expires_at) != minute) {
-		qo_change_needs(
-		    c, QO_INDEX_LEASES, t->lease_expires_at, t->generation);
+		qo_change_needs(c, QO_INDEX_LEASES, t->lease_expires_at,
+		    t->generation);
 		qo_change_drop(c, cl->lease_key);
 	}
 	return QO_VERDICT_WRITE;

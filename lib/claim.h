@@ -61,8 +61,8 @@ enum qo_rc qo_claim_take_wait(struct qo_claim *cl, int64_t lease_ms);
 enum qo_rc qo_claim_renew_wait(struct qo_claim *cl, int64_t lease_ms);
 
 /* For commit.c: runs a change of this kind on the task that is held. */
-void
-qo_claim_run(struct qo_claim *cl, const struct qo_change_kind *kind, bool ends);
+void qo_claim_run(struct qo_claim *cl, const struct qo_change_kind *kind,
+    bool ends);
 /* Runs the loop until the operation that was started is done. */
 enum qo_rc qo_claim_finish_wait(struct qo_claim *cl,
     void (*start)(struct qo_claim *cl, void *arg), void *arg);
@@ -71,7 +71,7 @@ bool qo_claim_holds(const struct qo_claim *cl, const struct qo_task *t);
 
 /* The error that the attempt under the lease of that claim left there, or
  * NULL; borrowed from the task. */
-const struct qo_task_error *
-qo_claim_error(const struct qo_claim *cl, const struct qo_task *t);
+const struct qo_task_error *qo_claim_error(const struct qo_claim *cl,
+    const struct qo_task *t);
 
 #endif

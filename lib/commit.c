@@ -90,8 +90,8 @@ commit_shows(struct qo_change *c, const struct qo_task *found)
 {
 	const struct qo_claim *cl = (struct qo_claim *)c;
 	const struct qo_task *t = &c->task;
-	bool same = same_error(
-	    qo_claim_error(cl, t), qo_claim_error(cl, found));
+	bool same = same_error(qo_claim_error(cl, t),
+	    qo_claim_error(cl, found));
 
 	if (t->status == QO_STATUS_PENDING)
 		return found->generation >= t->generation && same;

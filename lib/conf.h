@@ -249,8 +249,8 @@ struct conf_opts {
 struct conf *conf_load(const char *path, const struct conf_opts *opts);
 /* From the start of a regular file or memfd, whose offset stays as it is (a
  * descriptor that several processes inherit has one offset for all). */
-struct conf *
-conf_load_fd(int fd, const char *name, const struct conf_opts *opts);
+struct conf *conf_load_fd(int fd, const char *name,
+    const struct conf_opts *opts);
 struct conf *conf_parse_text(const char *text, size_t len, const char *name,
     const struct conf_opts *opts);
 void conf_free(struct conf *c); /* wipes secrets; NULL is fine */

@@ -25,8 +25,8 @@ struct conf_type {
 	/* Replaces the member; -1 with *err and the member as it was. */
 	int (*parse)(const struct conf_key *key, const struct conf_text *text,
 	    void *member, struct qo_err *err);
-	void (*print)(
-	    const struct conf_key *key, const void *member, struct buf *b);
+	void (*print)(const struct conf_key *key, const void *member,
+	    struct buf *b);
 	bool (*equal)(const void *a, const void *b); /* NULL: same bytes */
 	void (*free)(void *member);                  /* NULL: nothing to do */
 };
@@ -67,7 +67,7 @@ conf_member_const(const struct conf_key *k, const void *base)
 /* NULL when there is none.  section "handler" is the handlers' table. */
 const struct conf_key *conf_key_find(const char *section, const char *key);
 /* The place of "section.key"; the key exists. */
-const struct conf_place *
-conf_key_place(const struct conf *c, const char *section, const char *key);
+const struct conf_place *conf_key_place(const struct conf *c,
+    const char *section, const char *key);
 
 #endif

@@ -46,8 +46,8 @@ int conflist_codes(const char *s, struct conflist_set *out, struct qo_err *err);
  * for d0 to df; a bucket with one-digit shards has shard d in it when all of
  * those are in the set.
  */
-int
-conflist_shards(const char *s, struct conflist_set *out, struct qo_err *err);
+int conflist_shards(const char *s, struct conflist_set *out,
+    struct qo_err *err);
 
 /* Written so that reading gives the same set again. */
 void conflist_add_codes(struct buf *b, const struct conflist_set *set);

@@ -14,8 +14,8 @@ refuse(const char *s, const char *why, struct qo_err *err)
 {
 	char shown[CONFVAL_SHOWN];
 
-	qo_err_set(
-	    err, "\"%s\" %s", confval_shown(s, shown, sizeof(shown)), why);
+	qo_err_set(err, "\"%s\" %s", confval_shown(s, shown, sizeof(shown)),
+	    why);
 	return -1;
 }
 
@@ -190,14 +190,14 @@ confname_prefix(const char *s, struct qo_err *err)
 		    "256, with a / at the end",
 		    err);
 	if (is_reserved(s, strcspn(s, "/")))
-		return refuse(
-		    s, "begins like the keys of a queue without prefix", err);
+		return refuse(s,
+		    "begins like the keys of a queue without prefix", err);
 	for (; *p != '\0'; p += len + 1) {
 		len = strcspn(p, "/");
 		if (len == 0 || (len == 1 && p[0] == '.') ||
 		    (len == 2 && p[0] == '.' && p[1] == '.'))
-			return refuse(
-			    s, "has an empty part, a . or a .. in it", err);
+			return refuse(s, "has an empty part, a . or a .. in it",
+			    err);
 	}
 	return 0;
 }
@@ -229,8 +229,8 @@ confname_type(const char *s, struct qo_err *err)
 		    "/ -, with * at the end for all that begin so",
 		    err);
 	if (strncmp(s, "workflow.", 9) == 0)
-		return refuse(
-		    s, "begins with workflow., which is qo's own", err);
+		return refuse(s, "begins with workflow., which is qo's own",
+		    err);
 	return 0;
 }
 

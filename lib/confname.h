@@ -22,11 +22,11 @@ struct confname_addr {
 };
 
 /* http://host[:port] or https://host[:port], nothing behind it. */
-int
-confname_endpoint(const char *s, struct confname_addr *out, struct qo_err *err);
+int confname_endpoint(const char *s, struct confname_addr *out,
+    struct qo_err *err);
 /* ADDRESS:PORT with a numeric address, [IPv6] or localhost; port 0 passes. */
-int
-confname_listen(const char *s, struct confname_addr *out, struct qo_err *err);
+int confname_listen(const char *s, struct confname_addr *out,
+    struct qo_err *err);
 /* The rules of S3 for new buckets, but for its minimum of three characters:
  * the embedded store takes two, because our default is "qo". */
 int confname_bucket(const char *s, struct qo_err *err);

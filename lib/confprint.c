@@ -77,8 +77,8 @@ conf_print(const struct conf *c, bool secrets, struct buf *b)
 }
 
 static bool
-equal_members(
-    const struct conf_key *keys, size_t n, const void *a, const void *b)
+equal_members(const struct conf_key *keys, size_t n, const void *a,
+    const void *b)
 {
 	const void *x, *y;
 	size_t i;

@@ -32,8 +32,8 @@ confread_report(void *arg, enum conf_level level,
 }
 
 void
-confread_error(
-    struct confread *r, const struct conf_place *at, const char *fmt, ...)
+confread_error(struct confread *r, const struct conf_place *at, const char *fmt,
+    ...)
 {
 	char msg[512];
 	va_list ap;
@@ -70,8 +70,8 @@ confread_defaults(const struct conf_key *keys, size_t n, void *base)
 			continue;
 		text.key = keys[i].key;
 		text.value = keys[i].def;
-		keys[i].type->parse(
-		    &keys[i], &text, conf_member(&keys[i], base), &err);
+		keys[i].type->parse(&keys[i], &text,
+		    conf_member(&keys[i], base), &err);
 	}
 }
 
@@ -92,8 +92,8 @@ set(struct confread *r, const struct conf_key *k, const struct conf_text *t,
 	if (k->type->parse(k, t, conf_member(k, base), &err) == 0)
 		return;
 	place->bad = true;
-	confread_error(
-	    r, &t->place, "[%s] %s: %s", k->section, t->key, err.msg);
+	confread_error(r, &t->place, "[%s] %s: %s", k->section, t->key,
+	    err.msg);
 }
 
 static void
@@ -155,8 +155,8 @@ unknown_key(struct confread *r, const struct conf_place *at,
 }
 
 static enum ini_verdict
-unknown_section(
-    struct confread *r, const struct conf_place *at, const char *type)
+unknown_section(struct confread *r, const struct conf_place *at,
+    const char *type)
 {
 	const char **names, *near;
 	char shown[CONFVAL_SHOWN];
@@ -218,8 +218,8 @@ add_handler(struct confread *r, const struct conf_place *at, const char *name)
 		confread_error(r, at, "more than %d handlers", HANDLERS_MAX);
 		return INI_STOP;
 	}
-	c->handlers = xreallocarray(
-	    c->handlers, c->nhandlers + 1, sizeof(*c->handlers));
+	c->handlers = xreallocarray(c->handlers, c->nhandlers + 1,
+	    sizeof(*c->handlers));
 	h = &c->handlers[c->nhandlers++];
 	memset(h, 0, sizeof(*h));
 	h->name = xstrdup(name);
@@ -230,8 +230,8 @@ add_handler(struct confread *r, const struct conf_place *at, const char *name)
 }
 
 static enum ini_verdict
-read_section(
-    struct confread *r, const struct ini_item *it, const struct conf_place *at)
+read_section(struct confread *r, const struct ini_item *it,
+    const struct conf_place *at)
 {
 	if (strcmp(it->type, "handler") == 0)
 		return add_handler(r, at, it->name);
@@ -246,8 +246,8 @@ read_section(
 
 /* May a secret stand here? */
 static bool
-secret_fits(
-    struct confread *r, const struct ini_item *it, const struct conf_place *at)
+secret_fits(struct confread *r, const struct ini_item *it,
+    const struct conf_place *at)
 {
 	struct qo_err err = { 0 };
 
@@ -280,13 +280,13 @@ dir_of(const struct ini_item *it)
 		return xmemdup0(it->file, len);
 	if (getcwd(cwd, sizeof(cwd)) == NULL)
 		return NULL;
-	return xasprintf(
-	    "%s%s%.*s", cwd, len == 0 ? "" : "/", (int)len, it->file);
+	return xasprintf("%s%s%.*s", cwd, len == 0 ? "" : "/", (int)len,
+	    it->file);
 }
 
 static void
-read_key(
-    struct confread *r, const struct ini_item *it, const struct conf_place *at)
+read_key(struct confread *r, const struct ini_item *it,
+    const struct conf_place *at)
 {
 	struct conf_text text = { it->key, it->value, NULL, *at };
 	const struct conf_key *k;
@@ -397,8 +397,8 @@ read_variable(struct confread *r, const char *variable, const char *name,
 			return;
 	origin = xmemdup0(variable, (size_t)(name - variable) + len);
 	for (i = 0; i < conf_nkeys; i++) {
-		if (is_variable(
-			name, len, conf_keys[i].section, conf_keys[i].key)) {
+		if (is_variable(name, len, conf_keys[i].section,
+			conf_keys[i].key)) {
 			set_outside(r, origin, &conf_keys[i], value);
 			goto out;
 		}
@@ -407,8 +407,8 @@ read_variable(struct confread *r, const char *variable, const char *name,
 	}
 	if (section != NULL) {
 		at.file = origin;
-		key = xmemdup0(
-		    name + strlen(section) + 1, len - strlen(section) - 1);
+		key = xmemdup0(name + strlen(section) + 1,
+		    len - strlen(section) - 1);
 		for (i = 0; key[i] != '\0'; i++)
 			key[i] = (char)tolower((unsigned char)key[i]);
 		unknown_key(r, &at, section, key);
@@ -427,8 +427,8 @@ confread_environment(struct confread *r)
 	for (e = r->opts->env; e != NULL && *e != NULL; e++) {
 		eq = strchr(*e, '=');
 		if (eq != NULL && strncmp(*e, "QO_", 3) == 0)
-			read_variable(
-			    r, *e, *e + 3, (size_t)(eq - *e) - 3, eq + 1);
+			read_variable(r, *e, *e + 3, (size_t)(eq - *e) - 3,
+			    eq + 1);
 	}
 }
 

@@ -242,8 +242,8 @@ static int
 number_parse(const struct conf_key *k, const struct conf_text *t, void *member,
     struct qo_err *err)
 {
-	return confval_number(
-	    t->value, (double)k->min, (double)k->max, member, err);
+	return confval_number(t->value, (double)k->min, (double)k->max, member,
+	    err);
 }
 
 static void

@@ -69,8 +69,8 @@ take_digits(const char **s, int64_t *out)
 }
 
 int
-confval_int(
-    const char *s, int64_t min, int64_t max, int64_t *out, struct qo_err *err)
+confval_int(const char *s, int64_t min, int64_t max, int64_t *out,
+    struct qo_err *err)
 {
 	const char *p = s;
 	char shown[CONFVAL_SHOWN];
@@ -138,8 +138,8 @@ refuse_range(const char *s, int64_t min, int64_t max, const struct unit *units,
 }
 
 int
-confval_duration(
-    const char *s, int64_t min, int64_t max, int64_t *ms, struct qo_err *err)
+confval_duration(const char *s, int64_t min, int64_t max, int64_t *ms,
+    struct qo_err *err)
 {
 	char shown[CONFVAL_SHOWN];
 	int64_t n;
@@ -158,8 +158,8 @@ confval_duration(
 }
 
 int
-confval_size(
-    const char *s, int64_t min, int64_t max, int64_t *bytes, struct qo_err *err)
+confval_size(const char *s, int64_t min, int64_t max, int64_t *bytes,
+    struct qo_err *err)
 {
 	char shown[CONFVAL_SHOWN];
 	int64_t n;
@@ -219,8 +219,8 @@ take_millionths(const char **s, int64_t *out)
 }
 
 int
-confval_number(
-    const char *s, double min, double max, double *out, struct qo_err *err)
+confval_number(const char *s, double min, double max, double *out,
+    struct qo_err *err)
 {
 	const char *p = s;
 	char shown[CONFVAL_SHOWN];
@@ -247,8 +247,8 @@ confval_number(
 }
 
 int
-confval_enum(
-    const char *s, const char *const *names, int *out, struct qo_err *err)
+confval_enum(const char *s, const char *const *names, int *out,
+    struct qo_err *err)
 {
 	char shown[CONFVAL_SHOWN];
 	struct buf all;

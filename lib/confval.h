@@ -27,18 +27,18 @@
 #define CONFVAL_HOUR (60 * CONFVAL_MIN)
 #define CONFVAL_DAY  (24 * CONFVAL_HOUR)
 
-int confval_int(
-    const char *s, int64_t min, int64_t max, int64_t *out, struct qo_err *err);
+int confval_int(const char *s, int64_t min, int64_t max, int64_t *out,
+    struct qo_err *err);
 int confval_duration(const char *s, int64_t min_ms, int64_t max_ms, int64_t *ms,
     struct qo_err *err);
 int confval_size(const char *s, int64_t min, int64_t max, int64_t *bytes,
     struct qo_err *err);
 int confval_bool(const char *s, bool *out, struct qo_err *err);
-int confval_number(
-    const char *s, double min, double max, double *out, struct qo_err *err);
+int confval_number(const char *s, double min, double max, double *out,
+    struct qo_err *err);
 /* names ends with NULL; *out is the index. */
-int confval_enum(
-    const char *s, const char *const *names, int *out, struct qo_err *err);
+int confval_enum(const char *s, const char *const *names, int *out,
+    struct qo_err *err);
 
 /* Written so that reading gives the same value again. */
 void confval_add_duration(struct buf *b, int64_t ms);

@@ -35,8 +35,8 @@ read_types(void *rec, const struct yyjson_val *v, const struct qo_json *text,
 			return -1;
 		}
 		if (!unsafe_yyjson_is_str(item) ||
-		    !qo_type_valid(
-			item->uni.str, unsafe_yyjson_get_len(item))) {
+		    !qo_type_valid(item->uni.str,
+			unsafe_yyjson_get_len(item))) {
 			qo_err_set(err, "holds what is not a task type");
 			return -1;
 		}
@@ -55,8 +55,8 @@ write_types(const void *rec, struct buf *out)
 	for (i = 0; i < c->npaused_types; i++) {
 		if (i > 0)
 			buf_addc(out, ',');
-		qo_json_add_string(
-		    out, c->paused_types[i], strlen(c->paused_types[i]));
+		qo_json_add_string(out, c->paused_types[i],
+		    strlen(c->paused_types[i]));
 	}
 	buf_addc(out, ']');
 	return true;
@@ -99,16 +99,16 @@ qo_control_fini(struct qo_control *c)
 }
 
 int
-qo_control_decode(
-    struct qo_control *c, const char *text, size_t len, struct qo_err *err)
+qo_control_decode(struct qo_control *c, const char *text, size_t len,
+    struct qo_err *err)
 {
 	memset(c, 0, sizeof(*c));
 	return qo_record_decode(&type, c, text, len, err);
 }
 
 int
-qo_control_encode(
-    const struct qo_control *c, struct buf *out, struct qo_err *err)
+qo_control_encode(const struct qo_control *c, struct buf *out,
+    struct qo_err *err)
 {
 	return qo_record_encode(&type, c, out, err);
 }
@@ -289,8 +289,8 @@ qo_control_paused(const struct qo_control *c, const char *task_type)
 }
 
 bool
-qo_control_set_paused(
-    struct qo_control *c, const char *task_type, bool paused, bool *full)
+qo_control_set_paused(struct qo_control *c, const char *task_type, bool paused,
+    bool *full)
 {
 	size_t i, n = c->npaused_types;
 

@@ -33,10 +33,10 @@ struct qo_control {
 /* A record as a new queue has it. */
 void qo_control_init(struct qo_control *c, int shard_width);
 void qo_control_fini(struct qo_control *c); /* harmless twice */
-int qo_control_decode(
-    struct qo_control *c, const char *text, size_t len, struct qo_err *err);
-int qo_control_encode(
-    const struct qo_control *c, struct buf *out, struct qo_err *err);
+int qo_control_decode(struct qo_control *c, const char *text, size_t len,
+    struct qo_err *err);
+int qo_control_encode(const struct qo_control *c, struct buf *out,
+    struct qo_err *err);
 
 /* One GET.  QO_OK: *c is the caller's to fini.  QO_NOENT: this is no queue
  * yet (err->s3_code tells a missing bucket from a missing object).  QO_ERR:
@@ -63,7 +63,7 @@ bool qo_control_paused(const struct qo_control *c, const char *task_type);
 /* For change: pauses or resumes a type (NULL: the queue).  False when it was
  * so before.  A full list leaves the record as it was and returns false with
  * *full. */
-bool qo_control_set_paused(
-    struct qo_control *c, const char *task_type, bool paused, bool *full);
+bool qo_control_set_paused(struct qo_control *c, const char *task_type,
+    bool paused, bool *full);
 
 #endif

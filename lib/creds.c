@@ -85,8 +85,8 @@ qo_creds_from_env(struct qo_creds *out, struct qo_err *err)
 		    ak != NULL ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID");
 		return QO_ERR;
 	}
-	qo_creds_set(
-	    out, ak, sk, env_or_null("AWS_SESSION_TOKEN"), "environment");
+	qo_creds_set(out, ak, sk, env_or_null("AWS_SESSION_TOKEN"),
+	    "environment");
 	return QO_OK;
 }
 
@@ -168,8 +168,8 @@ scan_result(struct file_scan *scan, const char *path, bool named,
 		if (scan->error[0] != '\0')
 			qo_err_set(err, "%s: %s", path, scan->error);
 		else
-			qo_err_set(
-			    err, "%s: no profile [%s]", path, scan->profile);
+			qo_err_set(err, "%s: no profile [%s]", path,
+			    scan->profile);
 		return QO_ERR;
 	}
 	if (scan->access_key == NULL || scan->secret_key == NULL) {
@@ -185,8 +185,8 @@ scan_result(struct file_scan *scan, const char *path, bool named,
 }
 
 enum qo_rc
-qo_creds_from_file(
-    const char *profile, struct qo_creds *out, struct qo_err *err)
+qo_creds_from_file(const char *profile, struct qo_creds *out,
+    struct qo_err *err)
 {
 	struct file_scan scan;
 	struct buf text;
@@ -224,8 +224,8 @@ qo_creds_from_file(
 /* The chain */
 
 struct qo_credchain *
-qo_credchain_new(
-    struct loop *l, struct http *h, const struct qo_credchain_conf *conf)
+qo_credchain_new(struct loop *l, struct http *h,
+    const struct qo_credchain_conf *conf)
 {
 	struct qo_credchain *c;
 

@@ -35,8 +35,8 @@ enum qo_rc qo_creds_from_env(struct qo_creds *out, struct qo_err *err);
 /* AWS_SHARED_CREDENTIALS_FILE or ~/.aws/credentials, section `profile` (NULL:
  * AWS_PROFILE, else "default").  QO_NOENT when there is no file, or no such
  * profile and none was asked for by name. */
-enum qo_rc qo_creds_from_file(
-    const char *profile, struct qo_creds *out, struct qo_err *err);
+enum qo_rc qo_creds_from_file(const char *profile, struct qo_creds *out,
+    struct qo_err *err);
 
 struct qo_credchain;
 
@@ -50,8 +50,8 @@ struct qo_credchain_conf {
 };
 
 /* conf's strings are copied; http is borrowed. */
-struct qo_credchain *qo_credchain_new(
-    struct loop *l, struct http *h, const struct qo_credchain_conf *conf);
+struct qo_credchain *qo_credchain_new(struct loop *l, struct http *h,
+    const struct qo_credchain_conf *conf);
 void qo_credchain_free(struct qo_credchain *c);
 
 /*

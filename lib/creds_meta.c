@@ -99,8 +99,8 @@ parse_keys(const struct buf *text, const char *source, struct qo_creds *out,
 		qo_err_set(err, "%s: the answer holds no keys", source);
 		goto out;
 	}
-	qo_creds_set(
-	    out, ak, sk, yyjson_get_str(yyjson_obj_get(root, "Token")), source);
+	qo_creds_set(out, ak, sk, yyjson_get_str(yyjson_obj_get(root, "Token")),
+	    source);
 	if (expires != NULL &&
 	    qo_rfc3339_parse(expires, strlen(expires), &out->expires) == -1) {
 		qo_err_set(err, "%s: bad Expiration", source);
@@ -173,8 +173,8 @@ on_answer(struct http_req *r)
 		return;
 	}
 	/* A role's list may end with a newline. */
-	while (
-	    r->body_in.len > 0 && r->body_in.data[r->body_in.len - 1] == '\n')
+	while (r->body_in.len > 0 &&
+	    r->body_in.data[r->body_in.len - 1] == '\n')
 		buf_truncate(&r->body_in, r->body_in.len - 1);
 	switch (m->step) {
 	case META_CONTAINER:
@@ -278,8 +278,8 @@ ask_container(struct qo_creds_meta *m, struct qo_err *err)
 	    ? xasprintf("%s%s%s", ECS_HOST, rel[0] == '/' ? "" : "/", rel)
 	    : xstrdup(full);
 	m->step = META_CONTAINER;
-	meta_ask(
-	    m, "GET", url, m->token != NULL ? "authorization" : NULL, m->token);
+	meta_ask(m, "GET", url, m->token != NULL ? "authorization" : NULL,
+	    m->token);
 	return QO_OK;
 }
 
@@ -345,8 +345,8 @@ qo_creds_meta_fetch(struct loop *l, struct http *h,
 	if (rc == QO_NOENT) {
 		loop_defer(l, &m->later, nothing_to_ask, m);
 	} else if (rc != QO_OK) {
-		snprintf(
-		    m->req.message, sizeof(m->req.message), "%.255s", err.msg);
+		snprintf(m->req.message, sizeof(m->req.message), "%.255s",
+		    err.msg);
 		loop_defer(l, &m->later, bad_setting, m);
 	}
 	return m;

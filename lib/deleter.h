@@ -15,8 +15,8 @@
 struct qo_deleter;
 
 /* s3 and bucket are borrowed. */
-struct qo_deleter *
-qo_deleter_new(struct loop *l, struct qo_s3 *s3, const char *bucket);
+struct qo_deleter *qo_deleter_new(struct loop *l, struct qo_s3 *s3,
+    const char *bucket);
 /* Forgets what is left. */
 void qo_deleter_free(struct qo_deleter *d);
 

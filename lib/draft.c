@@ -19,8 +19,8 @@ qo_draft_timeout(const char *s, int64_t *ms, struct qo_err *err)
 {
 	int64_t v;
 
-	if (confval_duration(
-		s, CONFVAL_SEC, QO_TIMEOUT_MAX_S * CONFVAL_SEC, &v, err) == -1)
+	if (confval_duration(s, CONFVAL_SEC, QO_TIMEOUT_MAX_S * CONFVAL_SEC, &v,
+		err) == -1)
 		return -1;
 	if (v % CONFVAL_SEC != 0) {
 		qo_err_set(err, "%.40s: whole seconds only, 1s to 30d", s);
@@ -82,8 +82,8 @@ read_duration(const struct yyjson_val *v,
 		return parse(v->uni.str, ms, err);
 	if (qo_json_get_int(v, INT64_MIN / CONFVAL_SEC, INT64_MAX / CONFVAL_SEC,
 		&n) == -1) {
-		qo_err_set(
-		    err, "a duration is \"30s\" or a whole number of seconds");
+		qo_err_set(err,
+		    "a duration is \"30s\" or a whole number of seconds");
 		return -1;
 	}
 	snprintf(text, sizeof(text), "%llds", (long long)n);
@@ -127,9 +127,10 @@ read_priority(void *rec, const struct yyjson_val *v, const struct qo_json *text,
 	struct qo_draft *d = rec;
 
 	(void)text;
-	return qo_draft_priority(
-	    yyjson_is_str((void *)(uintptr_t)v) ? v->uni.str : "", &d->priority,
-	    err);
+	return qo_draft_priority(yyjson_is_str((void *)(uintptr_t)v)
+		? v->uni.str
+		: "",
+	    &d->priority, err);
 }
 
 static int
@@ -202,8 +203,8 @@ refuse_unknown(const struct qo_draft *d, struct qo_err *err)
 }
 
 int
-qo_draft_decode(
-    struct qo_draft *d, const char *line, size_t len, struct qo_err *err)
+qo_draft_decode(struct qo_draft *d, const char *line, size_t len,
+    struct qo_err *err)
 {
 	static const struct qo_json_limits limits = { QO_DRAFT_LINE_MAX,
 		QO_JSON_DEPTH + 1, true };

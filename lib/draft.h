@@ -37,8 +37,8 @@ void qo_draft_fini(struct qo_draft *d);
  * naming the member and nothing to free.  A member that is not known is an
  * error: it would be a typing mistake with silent consequences.
  */
-int qo_draft_decode(
-    struct qo_draft *d, const char *line, size_t len, struct qo_err *err);
+int qo_draft_decode(struct qo_draft *d, const char *line, size_t len,
+    struct qo_err *err);
 
 /* A value as an option has it, with the same limits; *err says what is
  * allowed and does not name the member. */
@@ -55,9 +55,9 @@ void qo_draft_default(struct qo_draft *d, const struct qo_draft *base);
  * *err naming the member: what qo_submission_check refuses, a time before
  * now, and an expiry that is not after the time at which the task is due.
  */
-int
-qo_draft_submission(const struct qo_draft *d, const struct conf_submit *conf,
-    struct qo_wall now, struct qo_submission *out, struct qo_err *err);
+int qo_draft_submission(const struct qo_draft *d,
+    const struct conf_submit *conf, struct qo_wall now,
+    struct qo_submission *out, struct qo_err *err);
 
 /* A W3C traceparent (version 00) that may be passed on. */
 bool qo_draft_traceparent_valid(const char *s);

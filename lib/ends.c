@@ -9,8 +9,8 @@ release(struct qo_task *t)
 }
 
 static void
-note_failure(
-    struct qo_task *t, struct qo_wall now, const struct qo_failure *why)
+note_failure(struct qo_task *t, struct qo_wall now,
+    const struct qo_failure *why)
 {
 	struct qo_task_error e;
 
@@ -36,8 +36,8 @@ qo_ends_completed(struct qo_change *c, struct qo_wall now)
 }
 
 enum qo_verdict
-qo_ends_failed(
-    struct qo_change *c, struct qo_wall now, const struct qo_failure *why)
+qo_ends_failed(struct qo_change *c, struct qo_wall now,
+    const struct qo_failure *why)
 {
 	struct qo_task *t = &c->task;
 
@@ -86,8 +86,8 @@ make_pending(struct qo_change *c, struct qo_wall available_at)
 	t->generation++;
 	t->lease_id = t->worker_id = NULL;
 	release(t);
-	qo_change_needs(
-	    c, qo_change_ready_index(t->priority), available_at, t->generation);
+	qo_change_needs(c, qo_change_ready_index(t->priority), available_at,
+	    t->generation);
 	return QO_VERDICT_WRITE;
 }
 
@@ -103,8 +103,8 @@ qo_ends_given_up(struct qo_change *c, struct qo_wall now, enum qo_status as)
 }
 
 enum qo_verdict
-qo_ends_pending(
-    struct qo_change *c, struct qo_wall now, struct qo_wall available_at)
+qo_ends_pending(struct qo_change *c, struct qo_wall now,
+    struct qo_wall available_at)
 {
 	struct qo_task *t = &c->task;
 
@@ -116,8 +116,8 @@ qo_ends_pending(
 }
 
 enum qo_verdict
-qo_ends_retried(
-    struct qo_change *c, struct qo_wall now, const struct qo_failure *why)
+qo_ends_retried(struct qo_change *c, struct qo_wall now,
+    const struct qo_failure *why)
 {
 	struct qo_task *t = &c->task;
 	struct qo_wall at = now;
@@ -133,16 +133,16 @@ qo_ends_retried(
 		return qo_ends_given_up(c, now, QO_STATUS_FAILED);
 	}
 	t->retry_count++;
-	at.us += qo_retry_backoff_ms(
-		     &t->retry_policy, t->retry_count, qo_retry_random()) *
+	at.us += qo_retry_backoff_ms(&t->retry_policy, t->retry_count,
+		     qo_retry_random()) *
 	    QO_US_PER_MS;
 	note_failure(t, now, why);
 	return make_pending(c, at);
 }
 
 bool
-qo_ends_entry_dead(
-    const struct qo_queue *q, const char *key, const struct qo_task *t)
+qo_ends_entry_dead(const struct qo_queue *q, const char *key,
+    const struct qo_task *t)
 {
 	struct qo_entry e;
 

@@ -19,26 +19,26 @@ struct qo_failure {
 
 enum qo_verdict qo_ends_completed(struct qo_change *c, struct qo_wall now);
 /* Failed for good, with its entry under failed/. */
-enum qo_verdict qo_ends_failed(
-    struct qo_change *c, struct qo_wall now, const struct qo_failure *why);
+enum qo_verdict qo_ends_failed(struct qo_change *c, struct qo_wall now,
+    const struct qo_failure *why);
 /* Cancelled; a workflow's task, while pending, is given up instead (R7). */
 enum qo_verdict qo_ends_cancelled(struct qo_change *c, struct qo_wall now);
 enum qo_verdict qo_ends_expired(struct qo_change *c, struct qo_wall now);
 /* Pending again at that time, in a new generation; a task with
  * cancel_requested is cancelled instead (R6). */
-enum qo_verdict qo_ends_pending(
-    struct qo_change *c, struct qo_wall now, struct qo_wall available_at);
+enum qo_verdict qo_ends_pending(struct qo_change *c, struct qo_wall now,
+    struct qo_wall available_at);
 /* A failed attempt: retried with backoff while retries are left, else failed
  * (a workflow's task: given up). */
-enum qo_verdict qo_ends_retried(
-    struct qo_change *c, struct qo_wall now, const struct qo_failure *why);
+enum qo_verdict qo_ends_retried(struct qo_change *c, struct qo_wall now,
+    const struct qo_failure *why);
 /* Given up: pending and due, for the worker that will advance the workflow
  * before it ends the task (R7). */
-enum qo_verdict
-qo_ends_given_up(struct qo_change *c, struct qo_wall now, enum qo_status as);
+enum qo_verdict qo_ends_given_up(struct qo_change *c, struct qo_wall now,
+    enum qo_status as);
 
 /* R3: may this index entry be deleted, the task being as read? */
-bool qo_ends_entry_dead(
-    const struct qo_queue *q, const char *key, const struct qo_task *t);
+bool qo_ends_entry_dead(const struct qo_queue *q, const char *key,
+    const struct qo_task *t);
 
 #endif

@@ -36,8 +36,8 @@ qo_err_sys(struct qo_err *err, int errnum, const char *fmt, ...)
 	va_end(ap);
 	err->errnum = errnum;
 	len = strlen(err->msg);
-	snprintf(
-	    err->msg + len, sizeof(err->msg) - len, ": %s", strerror(errnum));
+	snprintf(err->msg + len, sizeof(err->msg) - len, ": %s",
+	    strerror(errnum));
 }
 
 const char *

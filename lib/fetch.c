@@ -97,8 +97,8 @@ on_ended(struct loop_task *t)
 }
 
 void
-qo_fetch_init(
-    struct qo_fetch *f, struct loop *l, struct qo_s3 *s3, const char *bucket)
+qo_fetch_init(struct qo_fetch *f, struct loop *l, struct qo_s3 *s3,
+    const char *bucket)
 {
 	size_t i;
 

@@ -47,8 +47,8 @@ struct qo_fetch {
 	struct loop_task ended;
 };
 
-void qo_fetch_init(
-    struct qo_fetch *f, struct loop *l, struct qo_s3 *s3, const char *bucket);
+void qo_fetch_init(struct qo_fetch *f, struct loop *l, struct qo_s3 *s3,
+    const char *bucket);
 /* Cancels when under way. */
 void qo_fetch_fini(struct qo_fetch *f);
 /* Calls nothing but name before it returns.  May be started again after

@@ -126,8 +126,8 @@ add_payload(struct shard *s, const char *ref)
 {
 	if (ref == NULL)
 		return;
-	s->payloads = xreallocarray(
-	    s->payloads, s->npayloads + 1, sizeof(*s->payloads));
+	s->payloads = xreallocarray(s->payloads, s->npayloads + 1,
+	    sizeof(*s->payloads));
 	snprintf(s->payloads[s->npayloads++].key, QO_KEY_SIZE, "%s", ref);
 }
 
@@ -136,16 +136,16 @@ add_need(struct shard *s, const struct qo_entry *e, int64_t rev)
 {
 	if (s->nneeds == s->needs_cap) {
 		s->needs_cap = s->needs_cap == 0 ? 256 : s->needs_cap * 2;
-		s->needs = xreallocarray(
-		    s->needs, s->needs_cap, sizeof(*s->needs));
+		s->needs = xreallocarray(s->needs, s->needs_cap,
+		    sizeof(*s->needs));
 	}
 	s->needs[s->nneeds].entry = *e;
 	s->needs[s->nneeds++].rev = rev;
 }
 
 static bool
-on_task(
-    struct qo_scan *sc, const struct qo_task *t, const char *text, size_t len)
+on_task(struct qo_scan *sc, const struct qo_task *t, const char *text,
+    size_t len)
 {
 	struct shard *s = sc->arg;
 	char key[QO_KEY_SIZE], shard[QO_SHARD_SIZE];
@@ -238,13 +238,13 @@ on_entry(struct qo_walk *w, const struct qo_s3_entry *e)
 
 	if (s->nentries == s->entries_cap) {
 		s->entries_cap = s->entries_cap == 0 ? 256 : s->entries_cap * 2;
-		s->entries = xreallocarray(
-		    s->entries, s->entries_cap, sizeof(*s->entries));
+		s->entries = xreallocarray(s->entries, s->entries_cap,
+		    sizeof(*s->entries));
 	}
 	n = &s->entries[s->nentries];
 	s->f->entries++;
-	if (qo_entry_parse(
-		&s->f->q->layout, e->key, strlen(e->key), &n->entry) == -1) {
+	if (qo_entry_parse(&s->f->q->layout, e->key, strlen(e->key),
+		&n->entry) == -1) {
 		report(s->f, QO_FSCK_BAD_KEY, e->key, "", false);
 		return true;
 	}
@@ -312,16 +312,16 @@ by_entry(const void *a, const void *b)
 static int
 by_need(const void *a, const void *b)
 {
-	return compare(
-	    &((const struct need *)a)->entry, &((const struct need *)b)->entry);
+	return compare(&((const struct need *)a)->entry,
+	    &((const struct need *)b)->entry);
 }
 
 /* Needs without an entry */
 
 /* The task as it is now; QO_ERR: not to be read. */
 static enum qo_rc
-read_task(
-    struct qo_queue *q, const char *id, struct qo_task *t, struct qo_err *err)
+read_task(struct qo_queue *q, const char *id, struct qo_task *t,
+    struct qo_err *err)
 {
 	char key[QO_KEY_SIZE];
 	struct qo_s3_req r;

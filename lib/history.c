@@ -23,8 +23,8 @@ version_of(struct qo_history *h, size_t i)
 }
 
 static int
-on_name(
-    struct qo_fetch *f, size_t i, char key[QO_KEY_SIZE], const char **version)
+on_name(struct qo_fetch *f, size_t i, char key[QO_KEY_SIZE],
+    const char **version)
 {
 	struct qo_history *h = f->arg;
 	const struct qo_version *v = version_of(h, i);
@@ -44,8 +44,8 @@ give_version(struct qo_history *h, struct qo_version *v, struct qo_s3_req *r)
 	struct qo_err err;
 	bool more;
 
-	if (qo_task_decode(
-		&t, h->id, r->res.body.data, r->res.body.len, &err) == -1) {
+	if (qo_task_decode(&t, h->id, r->res.body.data, r->res.body.len,
+		&err) == -1) {
 		h->corrupt(h, v, err.msg);
 		return true;
 	}
@@ -108,8 +108,8 @@ add_version(struct qo_history *h)
 
 	if (h->nversions == h->cap) {
 		h->cap = h->cap == 0 ? 16 : 2 * h->cap;
-		h->versions = xreallocarray(
-		    h->versions, h->cap, sizeof(h->versions[0]));
+		h->versions = xreallocarray(h->versions, h->cap,
+		    sizeof(h->versions[0]));
 	}
 	v = &h->versions[h->nversions++];
 	memset(v, 0, sizeof(*v));
@@ -188,8 +188,8 @@ move_on(struct qo_history *h, const struct qo_s3_list *list)
 		return -1;
 	}
 	strlcpy(h->key_marker, list->next_marker, sizeof(h->key_marker));
-	strlcpy(
-	    h->version_marker, list->next_version, sizeof(h->version_marker));
+	strlcpy(h->version_marker, list->next_version,
+	    sizeof(h->version_marker));
 	return 0;
 }
 

@@ -31,8 +31,8 @@ struct qo_history {
 	bool (*version)(struct qo_history *h, const struct qo_version *v,
 	    const struct qo_task *t, const char *text, size_t len);
 	/* A version that is no task. */
-	void (*corrupt)(
-	    struct qo_history *h, const struct qo_version *v, const char *why);
+	void (*corrupt)(struct qo_history *h, const struct qo_version *v,
+	    const char *why);
 	void (*done)(struct qo_history *h);
 	void *arg;
 

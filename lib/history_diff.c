@@ -16,8 +16,8 @@ side_read(struct side *s, const char *text, size_t len)
 
 	s->text = text;
 	s->len = len;
-	s->doc = qo_json_doc_read(
-	    text, len, &limits, QO_JSON_DOC_NOT_ROOT, NULL);
+	s->doc = qo_json_doc_read(text, len, &limits, QO_JSON_DOC_NOT_ROOT,
+	    NULL);
 	if (s->doc == NULL)
 		return -1;
 	return unsafe_yyjson_is_obj(yyjson_doc_get_root(s->doc)) ? 0 : -1;
@@ -27,8 +27,8 @@ side_read(struct side *s, const char *text, size_t len)
 static struct qo_json
 value_of(const struct side *s, const yyjson_obj_iter *it, yyjson_val *key)
 {
-	return qo_json_doc_member(
-	    s->doc, s->text, s->len, key, it->idx < it->max ? it->cur : NULL);
+	return qo_json_doc_member(s->doc, s->text, s->len, key,
+	    it->idx < it->max ? it->cur : NULL);
 }
 
 /* The member of that name on this side; p == NULL: it has none. */
@@ -37,8 +37,8 @@ find(const struct side *s, yyjson_obj_iter *it, yyjson_val *key)
 {
 	yyjson_val *v;
 
-	v = yyjson_obj_iter_getn(
-	    it, unsafe_yyjson_get_str(key), unsafe_yyjson_get_len(key));
+	v = yyjson_obj_iter_getn(it, unsafe_yyjson_get_str(key),
+	    unsafe_yyjson_get_len(key));
 	if (v == NULL)
 		return (struct qo_json){ NULL, 0 };
 	return value_of(s, it, v - 1);

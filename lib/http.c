@@ -229,16 +229,16 @@ easy_new(const struct http *h, struct http_xfer *x)
 	curl_easy_setopt(e, CURLOPT_BUFFERSIZE, CURL_BUFFER);
 	curl_easy_setopt(e, CURLOPT_UPLOAD_BUFFERSIZE, CURL_BUFFER);
 	curl_easy_setopt(e, CURLOPT_MAXAGE_CONN, CONN_MAX_AGE_S);
-	curl_easy_setopt(
-	    e, CURLOPT_CONNECTTIMEOUT_MS, (long)h->conf.connect_ms);
+	curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS,
+	    (long)h->conf.connect_ms);
 	/* Instead of what the system trusts, not besides it. */
 	if (h->conf.ca_file != NULL) {
 		curl_easy_setopt(e, CURLOPT_CAINFO, h->conf.ca_file);
 		curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
 	}
 	if (h->conf.unix_socket != NULL)
-		curl_easy_setopt(
-		    e, CURLOPT_UNIX_SOCKET_PATH, h->conf.unix_socket);
+		curl_easy_setopt(e, CURLOPT_UNIX_SOCKET_PATH,
+		    h->conf.unix_socket);
 	return e;
 }
 
@@ -279,10 +279,10 @@ set_method(struct http_xfer *x, const struct http_req *r)
 	CURL *e = x->easy;
 
 	if (has_body(r)) {
-		curl_easy_setopt(
-		    e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body_len);
-		curl_easy_setopt(
-		    e, CURLOPT_POSTFIELDS, r->body == NULL ? "" : r->body);
+		curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE,
+		    (curl_off_t)r->body_len);
+		curl_easy_setopt(e, CURLOPT_POSTFIELDS,
+		    r->body == NULL ? "" : r->body);
 	}
 	/* The same as last time, as most are. */
 	if (x->method != NULL && strcmp(x->method, r->method) == 0)
@@ -322,8 +322,8 @@ keep_headers(struct http_req *r)
 		buf_adds(b, r->headers[i].name);
 		/* "name:" alone would remove it, "name;" sends it empty. */
 		buf_adds(b, r->headers[i].value[0] == '\0' ? ";" : ": ");
-		buf_add(
-		    b, r->headers[i].value, strlen(r->headers[i].value) + 1);
+		buf_add(b, r->headers[i].value,
+		    strlen(r->headers[i].value) + 1);
 	}
 	/* Without these libcurl would add what was not asked for. */
 	if (r->body_len > EXPECT_BEYOND)
@@ -590,8 +590,8 @@ http_new(struct loop *l, const struct http_conf *conf)
 	curl_multi_setopt(h->multi, CURLMOPT_SOCKETDATA, h);
 	curl_multi_setopt(h->multi, CURLMOPT_TIMERFUNCTION, on_timeout);
 	curl_multi_setopt(h->multi, CURLMOPT_TIMERDATA, h);
-	curl_multi_setopt(
-	    h->multi, CURLMOPT_MAXCONNECTS, (long)conf->max_connections);
+	curl_multi_setopt(h->multi, CURLMOPT_MAXCONNECTS,
+	    (long)conf->max_connections);
 	return h;
 }
 
@@ -643,8 +643,8 @@ http_header(const struct http_req *r, const char *name, size_t *len)
 }
 
 int
-http_header_copy(
-    const struct http_req *r, const char *name, char *out, size_t size)
+http_header_copy(const struct http_req *r, const char *name, char *out,
+    size_t size)
 {
 	const char *v;
 	size_t len;

@@ -95,10 +95,10 @@ void http_fini(struct http_req *r);
 
 /* The value of a header of the answer (name in any case), its length in
  * *len, not NUL-terminated; NULL when there is none.  The last of several. */
-const char *
-http_header(const struct http_req *r, const char *name, size_t *len);
+const char *http_header(const struct http_req *r, const char *name,
+    size_t *len);
 /* The same copied into out; -1 when absent or too long (out is "" then). */
-int http_header_copy(
-    const struct http_req *r, const char *name, char *out, size_t size);
+int http_header_copy(const struct http_req *r, const char *name, char *out,
+    size_t size);
 
 #endif

@@ -95,8 +95,8 @@ struct httpd *httpd_new(struct loop *l, const struct httpd_conf *conf,
 void httpd_free(struct httpd *h);
 
 /* "127.0.0.1:9710", "[::1]:0"; -1 with *err.  *port is the one bound. */
-int httpd_listen_tcp(
-    struct httpd *h, const char *addr, int *port, struct qo_err *err);
+int httpd_listen_tcp(struct httpd *h, const char *addr, int *port,
+    struct qo_err *err);
 /* A stale socket file is replaced, a live one refused; mode 0660. */
 int httpd_listen_unix(struct httpd *h, const char *path, struct qo_err *err);
 /* A listening descriptor from the master; on success it is the httpd's. */
@@ -138,8 +138,8 @@ void httpd_header_addf(struct httpd_req *r, const char *name, const char *fmt,
  */
 void httpd_send(struct httpd_req *r, int status, const void *body, size_t len);
 void httpd_send_buf(struct httpd_req *r, int status, struct buf *body);
-void httpd_send_file(
-    struct httpd_req *r, int status, int fd, int64_t off, int64_t len);
+void httpd_send_file(struct httpd_req *r, int status, int fd, int64_t off,
+    int64_t len);
 /* For HEAD: the answer's Content-Length without a body at hand.  (For another
  * method a length above 0 is a bug, unless with 204 or 304.) */
 void httpd_send_head(struct httpd_req *r, int status, int64_t length);

@@ -27,8 +27,8 @@ set_timer(struct httpd_conn *c, int64_t ms)
 	struct loop *l = c->h->loop;
 
 	c->timed = c->state;
-	loop_timer_set(
-	    l, &c->timer, qo_mono_add_ms(loop_now(l), ms), conn_timer, c);
+	loop_timer_set(l, &c->timer, qo_mono_add_ms(loop_now(l), ms),
+	    conn_timer, c);
 }
 
 static void
@@ -101,8 +101,8 @@ conn_park(struct httpd_conn *c)
 		events = EPOLLOUT;
 		break;
 	case CONN_LINGER:
-		park_idle(
-		    c, conf->send_ms < LINGER_MS ? conf->send_ms : LINGER_MS);
+		park_idle(c,
+		    conf->send_ms < LINGER_MS ? conf->send_ms : LINGER_MS);
 		break;
 	}
 	loop_io_set(c->h->loop, &c->io, events);

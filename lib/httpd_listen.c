@@ -154,8 +154,8 @@ listener_io(struct loop_io *io, uint32_t events)
 /* Making */
 
 static int
-listener_add(
-    struct httpd *h, int fd, bool local, const char *path, struct qo_err *err)
+listener_add(struct httpd *h, int fd, bool local, const char *path,
+    struct qo_err *err)
 {
 	struct httpd_listener *li;
 	struct stat st;
@@ -223,8 +223,8 @@ tcp_bind(const struct addrinfo *ai)
 {
 	int fd, on = 1;
 
-	fd = socket(
-	    ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+	    0);
 	if (fd == -1)
 		return -1;
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == -1 ||
@@ -240,8 +240,8 @@ tcp_bind(const struct addrinfo *ai)
 }
 
 int
-httpd_listen_tcp(
-    struct httpd *h, const char *addr, int *port, struct qo_err *err)
+httpd_listen_tcp(struct httpd *h, const char *addr, int *port,
+    struct qo_err *err)
 {
 	struct addrinfo hints, *ai = NULL;
 	const char *service;

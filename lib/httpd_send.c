@@ -306,8 +306,8 @@ httpd_send_buf(struct httpd_req *r, int status, struct buf *body)
 }
 
 void
-httpd_send_file(
-    struct httpd_req *r, int status, int fd, int64_t off, int64_t len)
+httpd_send_file(struct httpd_req *r, int status, int fd, int64_t off,
+    int64_t len)
 {
 	struct httpd_conn *c = conn_of(r);
 

@@ -226,8 +226,8 @@ connection(struct httpparse *p, const char *v)
 
 /* The headers that frame the request; told apart by length first. */
 static enum httpparse_rc
-known_field(
-    struct httpparse *p, char *data, const char *name, char *v, char *end)
+known_field(struct httpparse *p, char *data, const char *name, char *v,
+    char *end)
 {
 	switch (strlen(name)) {
 	case 4:
@@ -315,8 +315,8 @@ head_end(struct httpparse *p, char *data)
 	if (p->auth != 0) {
 		if (p->host != 0 &&
 		    (strlen(data + p->host) != p->auth_len ||
-			strncasecmp(
-			    data + p->host, data + p->auth, p->auth_len) != 0))
+			strncasecmp(data + p->host, data + p->auth,
+			    p->auth_len) != 0))
 			return bad(p, 400, "Host and request target differ");
 		/* "http://host?query": the path is /, and the authority has a
 		 * byte to spare for it now. */

@@ -474,8 +474,8 @@ remember(struct run *run, const struct reader *from, const struct file_id *id,
 	for (i = 0; i < run->nseen; i++) {
 		if (run->seen[i].dev == id->dev &&
 		    run->seen[i].ino == id->ino) {
-			error_at(
-			    run, at, "include: %s is included twice", path);
+			error_at(run, at, "include: %s is included twice",
+			    path);
 			return false;
 		}
 	}
@@ -483,8 +483,8 @@ remember(struct run *run, const struct reader *from, const struct file_id *id,
 		error_at(run, at, "include: more than %d files", INI_FILES_MAX);
 		return false;
 	}
-	run->seen = xreallocarray(
-	    run->seen, run->nseen + 1, sizeof(*run->seen));
+	run->seen = xreallocarray(run->seen, run->nseen + 1,
+	    sizeof(*run->seen));
 	run->seen[run->nseen++] = *id;
 	return true;
 }

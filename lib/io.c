@@ -151,8 +151,8 @@ io_read_secret(const char *path, struct buf *b, struct qo_err *err)
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 	if (fd == -1) {
 		if (errno == ELOOP)
-			qo_err_set(
-			    err, "%s: holds secrets but is a symlink", path);
+			qo_err_set(err, "%s: holds secrets but is a symlink",
+			    path);
 		else
 			qo_err_sys(err, errno, "%s", path);
 		return -1;

@@ -178,8 +178,8 @@ check_tree(yyjson_doc *doc, const char *text, size_t len,
 		if (depth == max) {
 			snprintf(msg, sizeof(msg),
 			    "nested deeper than %u levels", max);
-			set_error(
-			    err, text, len, find_depth(text, len, max), msg);
+			set_error(err, text, len, find_depth(text, len, max),
+			    msg);
 			return -1;
 		}
 		ends[depth++] = unsafe_yyjson_get_next(v);

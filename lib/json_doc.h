@@ -30,13 +30,13 @@ const yyjson_val *qo_json_doc_double(yyjson_val *obj);
 struct qo_json qo_json_doc_member(const yyjson_doc *doc, const char *text,
     size_t len, const yyjson_val *key, const yyjson_val *next);
 /* Where a key's text begins, with its quote. */
-const char *
-qo_json_doc_key(const yyjson_doc *doc, const char *text, const yyjson_val *key);
+const char *qo_json_doc_key(const yyjson_doc *doc, const char *text,
+    const yyjson_val *key);
 /* Behind the value that begins at p, in text known to be valid. */
 const char *qo_json_skip(const char *p);
 /* -1 when v is no number, has a fraction or an exponent, or is outside. */
-int
-qo_json_get_int(const yyjson_val *v, int64_t min, int64_t max, int64_t *out);
+int qo_json_get_int(const yyjson_val *v, int64_t min, int64_t max,
+    int64_t *out);
 /* -1 when v is no number, or not finite as a double. */
 int qo_json_get_double(const yyjson_val *v, double *out);
 

@@ -72,8 +72,8 @@ static int key_print(const struct qo_layout *l, char out[QO_KEY_SIZE],
     const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 static int
-key_print(
-    const struct qo_layout *l, char out[QO_KEY_SIZE], const char *fmt, ...)
+key_print(const struct qo_layout *l, char out[QO_KEY_SIZE], const char *fmt,
+    ...)
 {
 	va_list ap;
 	size_t len = strlen(l->prefix);
@@ -119,8 +119,8 @@ qo_key_task(const struct qo_layout *l, const char *id, char out[QO_KEY_SIZE])
 }
 
 int
-qo_key_worker(
-    const struct qo_layout *l, const char *worker_id, char out[QO_KEY_SIZE])
+qo_key_worker(const struct qo_layout *l, const char *worker_id,
+    char out[QO_KEY_SIZE])
 {
 	if (!name_ok(worker_id))
 		return refuse(out);
@@ -137,8 +137,8 @@ qo_key_bell(const struct qo_layout *l, const char *worker_id, const char *id,
 }
 
 int
-qo_key_schedule(
-    const struct qo_layout *l, const char *id, char out[QO_KEY_SIZE])
+qo_key_schedule(const struct qo_layout *l, const char *id,
+    char out[QO_KEY_SIZE])
 {
 	if (!name_ok(id))
 		return refuse(out);
@@ -166,8 +166,8 @@ qo_key_output(const struct qo_layout *l, const char *id, int64_t attempt,
 {
 	if (!id_ok(id) || attempt < 0)
 		return refuse(out);
-	return key_print(
-	    l, out, "payloads/%s/%lld.output.json", id, (long long)attempt);
+	return key_print(l, out, "payloads/%s/%lld.output.json", id,
+	    (long long)attempt);
 }
 
 int
@@ -195,8 +195,8 @@ qo_entry_make(struct qo_entry *e, enum qo_index index, struct qo_wall t,
 }
 
 int
-qo_key_entry(
-    const struct qo_layout *l, const struct qo_entry *e, char out[QO_KEY_SIZE])
+qo_key_entry(const struct qo_layout *l, const struct qo_entry *e,
+    char out[QO_KEY_SIZE])
 {
 	if (!id_ok(e->id) || e->minute < 0 || e->minute > MINUTE_MAX ||
 	    e->generation < 0 || e->generation > QO_COUNT_MAX)
@@ -300,8 +300,8 @@ take_name(struct rest *r, struct qo_entry *e)
 }
 
 int
-qo_entry_parse(
-    const struct qo_layout *l, const char *key, size_t len, struct qo_entry *e)
+qo_entry_parse(const struct qo_layout *l, const char *key, size_t len,
+    struct qo_entry *e)
 {
 	struct rest r = { key, len };
 	size_t width = (size_t)l->shard_width;

@@ -58,14 +58,14 @@ bool qo_type_valid_user(const char *s, size_t len);
 /* The minute that names a bucket: floor(unix seconds / 60), not below 0. */
 int64_t qo_minute(struct qo_wall t);
 
-int
-qo_key_task(const struct qo_layout *l, const char *id, char out[QO_KEY_SIZE]);
-int qo_key_worker(
-    const struct qo_layout *l, const char *worker_id, char out[QO_KEY_SIZE]);
+int qo_key_task(const struct qo_layout *l, const char *id,
+    char out[QO_KEY_SIZE]);
+int qo_key_worker(const struct qo_layout *l, const char *worker_id,
+    char out[QO_KEY_SIZE]);
 int qo_key_bell(const struct qo_layout *l, const char *worker_id,
     const char *id, char out[QO_KEY_SIZE]);
-int qo_key_schedule(
-    const struct qo_layout *l, const char *id, char out[QO_KEY_SIZE]);
+int qo_key_schedule(const struct qo_layout *l, const char *id,
+    char out[QO_KEY_SIZE]);
 int qo_key_control(const struct qo_layout *l, char out[QO_KEY_SIZE]);
 /* sha256: the input's, in hex; the first 16 digits are used. */
 int qo_key_input(const struct qo_layout *l, const char *id, const char *sha256,
@@ -78,11 +78,11 @@ int qo_key_log(const struct qo_layout *l, const char *id, int64_t attempt,
 /* An entry of this task with a fresh nonce. */
 void qo_entry_make(struct qo_entry *e, enum qo_index index, struct qo_wall t,
     const char *id, int64_t generation);
-int qo_key_entry(
-    const struct qo_layout *l, const struct qo_entry *e, char out[QO_KEY_SIZE]);
+int qo_key_entry(const struct qo_layout *l, const struct qo_entry *e,
+    char out[QO_KEY_SIZE]);
 /* Back into its parts; -1 when it is not exactly what qo_key_entry makes. */
-int qo_entry_parse(
-    const struct qo_layout *l, const char *key, size_t len, struct qo_entry *e);
+int qo_entry_parse(const struct qo_layout *l, const char *key, size_t len,
+    struct qo_entry *e);
 /* What an index is listed by: `ready/`, with a shard `ready/7/`; NULL for
  * all shards. */
 int qo_key_index(const struct qo_layout *l, enum qo_index index,

@@ -147,8 +147,8 @@ line_head(struct line *l, enum log_level level)
 		clock_gettime(CLOCK_REALTIME, &ts);
 		gmtime_r(&ts.tv_sec, &tm);
 		n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-		snprintf(
-		    text + n, sizeof(text) - n, ".%06ldZ", ts.tv_nsec / 1000);
+		snprintf(text + n, sizeof(text) - n, ".%06ldZ",
+		    ts.tv_nsec / 1000);
 		line_pair(l, "time", text);
 	}
 	line_pair(l, "level", level_names[level]);
@@ -209,8 +209,8 @@ emit(enum log_level level, int errnum, const char *fmt, va_list ap)
 	vsnprintf(msg, sizeof(msg), fmt, ap);
 	if (errnum != 0) {
 		len = strlen(msg);
-		snprintf(
-		    msg + len, sizeof(msg) - len, ": %s", strerror(errnum));
+		snprintf(msg + len, sizeof(msg) - len, ": %s",
+		    strerror(errnum));
 	}
 	emit_event(level, msg, NULL);
 }
@@ -241,8 +241,8 @@ log_init(const char *role, const char *target, enum log_format format,
 	if (target != NULL && strcmp(target, "syslog") == 0) {
 		sink = SINK_SYSLOG;
 	} else if (target != NULL && strcmp(target, "stderr") != 0) {
-		fd = open(
-		    target, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+		fd = open(target, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC,
+		    0640);
 		if (fd == -1)
 			return -1;
 		sink = SINK_FILE;

@@ -53,16 +53,16 @@ void log_errorx(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * Names are [a-z0-9_]+; a pair whose value is NULL is left out.
  *	log_event(LOG_LVL_INFO, "claimed", "task", id, "lease", lease, NULL);
  */
-void
-log_event(enum log_level level, const char *msg, ...) __attribute__((sentinel));
+void log_event(enum log_level level, const char *msg, ...)
+    __attribute__((sentinel));
 
 /* The process can not go on: logs and exits with status 1. */
-void
-fatal(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
-void
-fatalx(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+void fatal(const char *fmt, ...)
+    __attribute__((format(printf, 1, 2), noreturn));
+void fatalx(const char *fmt, ...)
+    __attribute__((format(printf, 1, 2), noreturn));
 /* An invariant is broken: logs and aborts (core, restart). */
-void
-qo_bug(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+void qo_bug(const char *fmt, ...)
+    __attribute__((format(printf, 1, 2), noreturn));
 
 #endif

@@ -171,8 +171,8 @@ loop_timer_set(struct loop *l, struct loop_timer *t, struct qo_mono due,
 	if (t->slot == 0) {
 		if (l->timers == l->heap_cap) {
 			l->heap_cap = l->heap_cap == 0 ? 64 : l->heap_cap * 2;
-			l->heap = xreallocarray(
-			    l->heap, l->heap_cap, sizeof(*l->heap));
+			l->heap = xreallocarray(l->heap, l->heap_cap,
+			    sizeof(*l->heap));
 		}
 		heap_put(l, l->timers++, t);
 	}

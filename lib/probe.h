@@ -58,8 +58,8 @@ const char *qo_probe_level_name(enum qo_probe_level level); /* "pass" */
 
 /* The member `probe` of the control record: {verdict, at, version, etag,
  * failed []}. */
-void
-qo_probe_encode(const struct qo_probe *p, struct qo_wall at, struct buf *out);
+void qo_probe_encode(const struct qo_probe *p, struct qo_wall at,
+    struct buf *out);
 /* What the control record says of the store: -1 with *err when it failed the
  * probe and must not be used; 0 also when there was no probe.  *bare: the
  * ETag form that was found. */

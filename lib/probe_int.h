@@ -22,8 +22,8 @@ struct probe_run {
 void probe_note(struct probe_run *r, const char *name,
     enum qo_probe_level level, const char *fix, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
-void probe_key(
-    const struct probe_run *r, const char *name, char out[PROBE_KEY_SIZE]);
+void probe_key(const struct probe_run *r, const char *name,
+    char out[PROBE_KEY_SIZE]);
 
 /* One PUT of a text with a condition; the answer's ETag is copied to etag
  * (may be NULL). */
@@ -33,8 +33,8 @@ struct probe_put {
 	const char *if_match;      /* or NULL */
 	const char *if_none_match; /* or NULL */
 };
-enum qo_s3_outcome
-probe_do_put(struct probe_run *r, const struct probe_put *put, char *etag);
+enum qo_s3_outcome probe_do_put(struct probe_run *r,
+    const struct probe_put *put, char *etag);
 enum qo_s3_outcome probe_do_delete(struct probe_run *r, const char *key);
 
 void probe_conditions(struct probe_run *r); /* probe_cond.c */

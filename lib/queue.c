@@ -13,8 +13,9 @@ qo_queue_new(struct loop *l, struct qo_s3 *s3, const struct qo_queue_conf *conf)
 	q->loop = l;
 	q->s3 = s3;
 	q->bucket = xstrdup(conf->bucket);
-	q->index_bucket = xstrdup(
-	    conf->index_bucket != NULL ? conf->index_bucket : conf->bucket);
+	q->index_bucket = xstrdup(conf->index_bucket != NULL
+		? conf->index_bucket
+		: conf->bucket);
 	q->prefix = xstrdup(conf->prefix != NULL ? conf->prefix : "");
 	q->layout.prefix = q->prefix;
 	q->layout.shard_width = conf->shard_width;

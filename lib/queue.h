@@ -34,8 +34,8 @@ struct qo_queue {
 };
 
 /* conf is copied; loop and s3 are borrowed. */
-struct qo_queue *qo_queue_new(
-    struct loop *l, struct qo_s3 *s3, const struct qo_queue_conf *conf);
+struct qo_queue *qo_queue_new(struct loop *l, struct qo_s3 *s3,
+    const struct qo_queue_conf *conf);
 /* No operation may be under way.  Deletes that wait are forgotten; a program
  * that ends in peace calls qo_queue_flush first. */
 void qo_queue_free(struct qo_queue *q);

@@ -104,11 +104,11 @@ refuse(struct reader *rd, const struct qo_member *m, const char *what)
 }
 
 static struct qo_json
-member_text(
-    const struct reader *rd, const yyjson_val *key, const yyjson_val *next)
+member_text(const struct reader *rd, const yyjson_val *key,
+    const yyjson_val *next)
 {
-	return qo_json_doc_member(
-	    rd->base->doc, rd->base->text, rd->len, key, next);
+	return qo_json_doc_member(rd->base->doc, rd->base->text, rd->len, key,
+	    next);
 }
 
 static int
@@ -292,8 +292,8 @@ qo_record_decode(const struct qo_record_type *type, void *rec, const char *text,
 	struct qo_err why;
 
 	qo_record_init(type, rec);
-	rd.base->doc = qo_json_doc_read(
-	    text, len, &limits, QO_JSON_DOC_NOT_ROOT, &why);
+	rd.base->doc = qo_json_doc_read(text, len, &limits,
+	    QO_JSON_DOC_NOT_ROOT, &why);
 	if (rd.base->doc == NULL) {
 		qo_err_set(err, "%s: %s", type->noun, why.msg);
 		return -1;
@@ -439,8 +439,8 @@ qo_record_encode(const struct qo_record_type *type, const void *rec,
 	size_t i, start = out->len;
 
 	for (i = 0; i < type->nmembers; i++)
-		if (write_member(
-			type, rec, &type->members[i], out, start, err) == -1)
+		if (write_member(type, rec, &type->members[i], out, start,
+			err) == -1)
 			return -1;
 	for (i = 0; i < base->nunknown; i++) {
 		buf_addc(out, out->len == start ? '{' : ',');
@@ -449,8 +449,8 @@ qo_record_encode(const struct qo_record_type *type, const void *rec,
 	if (out->len == start)
 		buf_addc(out, '{');
 	if (buf_addc(out, '}') == -1) {
-		qo_err_set(
-		    err, "%s: more than %zu bytes", type->noun, out->max);
+		qo_err_set(err, "%s: more than %zu bytes", type->noun,
+		    out->max);
 		return -1;
 	}
 	return 0;

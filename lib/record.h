@@ -95,7 +95,7 @@ int qo_record_encode(const struct qo_record_type *type, const void *rec,
 void qo_record_fini(struct qo_record *r);
 /* Copies that live as long as the record. */
 const char *qo_record_dup(struct qo_record *r, const char *s);
-struct qo_json
-qo_record_dup_json(struct qo_record *r, const char *text, size_t len);
+struct qo_json qo_record_dup_json(struct qo_record *r, const char *text,
+    size_t len);
 
 #endif

@@ -65,8 +65,8 @@ bump(struct qo_repair *r)
 	}
 	t->generation = r->entry.generation;
 	if (t->status == QO_STATUS_FAILED)
-		qo_change_needs(
-		    c, QO_INDEX_FAILED, t->completed_at, t->generation);
+		qo_change_needs(c, QO_INDEX_FAILED, t->completed_at,
+		    t->generation);
 	return QO_VERDICT_WRITE;
 }
 
@@ -83,8 +83,8 @@ reclaim(struct qo_repair *r)
 		return QO_VERDICT_NOTHING;
 	r->did = QO_REPAIR_RECLAIMED;
 	qo_change_drop(c, r->entry_key);
-	return qo_ends_retried(
-	    c, qo_queue_now(c->q), r->dead_lease != NULL ? &died : &gone);
+	return qo_ends_retried(c, qo_queue_now(c->q),
+	    r->dead_lease != NULL ? &died : &gone);
 }
 
 static enum qo_verdict

@@ -30,8 +30,8 @@ qo_retry_check(const struct qo_retry_policy *p, struct qo_err *err)
 	/* Written so that NaN fails. */
 	else if (!(p->multiplier >= 1.0 &&
 		     p->multiplier <= QO_RETRY_MULTIPLIER_MAX))
-		qo_err_set(
-		    err, "multiplier: not in 1 to %g", QO_RETRY_MULTIPLIER_MAX);
+		qo_err_set(err, "multiplier: not in 1 to %g",
+		    QO_RETRY_MULTIPLIER_MAX);
 	else if (!(p->jitter_percent >= 0.0 && p->jitter_percent <= 1.0))
 		qo_err_set(err, "jitter_percent: not in 0 to 1");
 	else
@@ -97,13 +97,13 @@ qo_retry_backoff_ms(const struct qo_retry_policy *p, int64_t n, double u)
 }
 
 int64_t
-qo_retry_full_jitter_ms(
-    int64_t base_ms, int64_t cap_ms, int64_t attempt, double u)
+qo_retry_full_jitter_ms(int64_t base_ms, int64_t cap_ms, int64_t attempt,
+    double u)
 {
 	double v;
 
-	v = grow(
-	    (double)base_ms, 2.0, attempt < INT64_MAX ? attempt + 1 : attempt);
+	v = grow((double)base_ms, 2.0,
+	    attempt < INT64_MAX ? attempt + 1 : attempt);
 	if (v > (double)cap_ms)
 		v = (double)cap_ms;
 	return (int64_t)(v * u);

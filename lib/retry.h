@@ -39,12 +39,12 @@ int qo_retry_kind_parse(const char *word, enum qo_retry_kind *kind);
 /* Milliseconds before retry n (the first is 1): the interval of the kind,
  * capped at the largest, times a factor in [1 - jitter, 1 + jitter].  p has
  * passed the check. */
-int64_t
-qo_retry_backoff_ms(const struct qo_retry_policy *p, int64_t n, double u);
+int64_t qo_retry_backoff_ms(const struct qo_retry_policy *p, int64_t n,
+    double u);
 /* Full jitter for requests: uniform in [0, min(cap, base * 2^attempt)),
  * attempt from 0. */
-int64_t qo_retry_full_jitter_ms(
-    int64_t base_ms, int64_t cap_ms, int64_t attempt, double u);
+int64_t qo_retry_full_jitter_ms(int64_t base_ms, int64_t cap_ms,
+    int64_t attempt, double u);
 /* A uniform random number in [0, 1) from arc4random. */
 double qo_retry_random(void);
 

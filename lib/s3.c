@@ -178,8 +178,8 @@ qo_s3_corrected_since(const struct qo_s3 *s3, struct qo_mono since)
 /* Requests */
 
 void
-qo_s3_req_init(
-    struct qo_s3_req *r, enum qo_s3_op op, const char *bucket, const char *key)
+qo_s3_req_init(struct qo_s3_req *r, enum qo_s3_op op, const char *bucket,
+    const char *key)
 {
 	memset(r, 0, sizeof(*r));
 	s3_res_reset(&r->res);

@@ -142,13 +142,13 @@ struct qo_s3_req {
 };
 
 /* conf is copied.  NULL with *err: an endpoint that can not be used. */
-struct qo_s3 *
-qo_s3_new(struct loop *l, const struct qo_s3_conf *conf, struct qo_err *err);
+struct qo_s3 *qo_s3_new(struct loop *l, const struct qo_s3_conf *conf,
+    struct qo_err *err);
 /* Cancels what is under way (done is not called). */
 void qo_s3_free(struct qo_s3 *s3);
 
-void qo_s3_req_init(
-    struct qo_s3_req *r, enum qo_s3_op op, const char *bucket, const char *key);
+void qo_s3_req_init(struct qo_s3_req *r, enum qo_s3_op op, const char *bucket,
+    const char *key);
 /* Cancels when under way, frees the result. */
 void qo_s3_req_fini(struct qo_s3_req *r);
 /* Never calls done before it returns.  A request may be sent again after

@@ -151,13 +151,13 @@ outcome_of_code(const char *code)
 /* A redirect, or a 400 that names the region: never followed, since the
  * signature is for here and the keys are for nobody else. */
 static void
-read_redirect(
-    struct qo_s3_req *r, const struct http_req *h, const struct qo_s3_error *e)
+read_redirect(struct qo_s3_req *r, const struct http_req *h,
+    const struct qo_s3_error *e)
 {
 	char region[64], where[200], text[400];
 
-	if (http_header_copy(
-		h, "x-amz-bucket-region", region, sizeof(region)) == -1 &&
+	if (http_header_copy(h, "x-amz-bucket-region", region,
+		sizeof(region)) == -1 &&
 	    e != NULL)
 		snprintf(region, sizeof(region), "%.60s", e->region);
 	if (region[0] != '\0') {
@@ -195,8 +195,8 @@ error_in(const struct http_req *h, struct qo_s3xml *xml,
     enum qo_s3xml_kind *kind, struct qo_err *said)
 {
 	qo_err_reset(said);
-	*kind = qo_s3xml_parse(
-	    xml, QO_S3XML_DOC_ERROR, h->body_in.data, h->body_in.len, said);
+	*kind = qo_s3xml_parse(xml, QO_S3XML_DOC_ERROR, h->body_in.data,
+	    h->body_in.len, said);
 	return *kind == QO_S3XML_OK || *kind == QO_S3XML_ERROR
 	    ? qo_s3xml_error(xml)
 	    : NULL;
@@ -207,8 +207,8 @@ keep_error(struct qo_err *err, const struct qo_err *said)
 {
 	strlcpy(err->s3_code, said->s3_code, sizeof(err->s3_code));
 	if (err->request_id[0] == '\0')
-		strlcpy(
-		    err->request_id, said->request_id, sizeof(err->request_id));
+		strlcpy(err->request_id, said->request_id,
+		    sizeof(err->request_id));
 }
 
 static void
@@ -236,16 +236,16 @@ read_error(struct qo_s3_req *r, const struct http_req *h, struct qo_s3xml *xml)
 		    "check endpoint in [s3]",
 		    h->status);
 	else
-		snprintf(
-		    text, sizeof(text), "the store answered %d", h->status);
+		snprintf(text, sizeof(text), "the store answered %d",
+		    h->status);
 	fail(r, outcome, text);
 }
 
 /* An answer with a status of 200 to 299 */
 
 static void
-read_document(
-    struct qo_s3_req *r, const struct http_req *h, enum qo_s3xml_doc doc)
+read_document(struct qo_s3_req *r, const struct http_req *h,
+    enum qo_s3xml_doc doc)
 {
 	struct qo_s3_res *res = &r->res;
 	enum qo_s3xml_kind kind;
@@ -254,8 +254,8 @@ read_document(
 	if (res->xml == NULL)
 		res->xml = qo_s3xml_new();
 	qo_err_reset(&said);
-	kind = qo_s3xml_parse(
-	    res->xml, doc, h->body_in.data, h->body_in.len, &said);
+	kind = qo_s3xml_parse(res->xml, doc, h->body_in.data, h->body_in.len,
+	    &said);
 	if (kind == QO_S3XML_OK) {
 		res->list = qo_s3xml_list(res->xml);
 		res->deleted = qo_s3xml_delete(res->xml);
@@ -384,8 +384,8 @@ read_headers(struct qo_s3_res *res, const struct http_req *h)
 }
 
 void
-s3_answer_read(
-    struct qo_s3_req *r, struct http_req *h, struct qo_s3xml *err_xml)
+s3_answer_read(struct qo_s3_req *r, struct http_req *h,
+    struct qo_s3xml *err_xml)
 {
 	struct qo_s3_res *res = &r->res;
 	unsigned attempts = res->attempts;

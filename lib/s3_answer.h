@@ -12,8 +12,8 @@
 /* Fills r->res (outcome, status, headers, body, parsed document, err) from
  * the ended attempt h; err_xml is scratch for error bodies.  Takes the body
  * of a GET out of h. */
-void s3_answer_read(
-    struct qo_s3_req *r, struct http_req *h, struct qo_s3xml *err_xml);
+void s3_answer_read(struct qo_s3_req *r, struct http_req *h,
+    struct qo_s3xml *err_xml);
 /* Empties a result; what it holds is freed but for xml's memory. */
 void s3_res_reset(struct qo_s3_res *res);
 void s3_res_fini(struct qo_s3_res *res);

@@ -130,8 +130,8 @@ s3_flight_prepare(struct qo_s3_flight *f)
 
 /* The headers but authorization, which covers them. */
 static size_t
-fill_headers(
-    struct qo_s3_flight *f, const struct qo_creds *creds, struct qo_kv *kv)
+fill_headers(struct qo_s3_flight *f, const struct qo_creds *creds,
+    struct qo_kv *kv)
 {
 	const struct qo_s3_req *r = f->req;
 	size_t n = 0;
@@ -337,8 +337,8 @@ mended(struct qo_s3_flight *f)
 	if (!f->reskewed && f->req->signed_ago_ms == 0 &&
 	    answer_date(&f->http, &date) == 0 && refused_for_time(f, date)) {
 		f->reskewed = true;
-		qo_stime_replace(
-		    &s3->stime, f->http.sent_at, f->http.head_at, date);
+		qo_stime_replace(&s3->stime, f->http.sent_at, f->http.head_at,
+		    date);
 		return true;
 	}
 	if (!f->recredited &&

@@ -199,8 +199,8 @@ add_max_keys(struct s3_target *t, const struct qo_s3_req *r)
 }
 
 int
-s3_target_build(
-    struct s3_target *t, const struct s3_endpoint *e, const struct qo_s3_req *r)
+s3_target_build(struct s3_target *t, const struct s3_endpoint *e,
+    const struct qo_s3_req *r)
 {
 	if (s3_target_object(t, e, r->bucket, r->key) == -1)
 		return -1;
@@ -253,8 +253,8 @@ s3_target_build(
 }
 
 int
-s3_target_url(
-    struct s3_target *t, const struct s3_endpoint *e, const struct buf *query)
+s3_target_url(struct s3_target *t, const struct s3_endpoint *e,
+    const struct buf *query)
 {
 	buf_reset(&t->url);
 	buf_adds(&t->url, e->scheme);

@@ -43,7 +43,7 @@ int s3_target_object(struct s3_target *t, const struct s3_endpoint *e,
 int s3_target_build(struct s3_target *t, const struct s3_endpoint *e,
     const struct qo_s3_req *r);
 /* Makes url from scheme, host, path and the given query. */
-int s3_target_url(
-    struct s3_target *t, const struct s3_endpoint *e, const struct buf *query);
+int s3_target_url(struct s3_target *t, const struct s3_endpoint *e,
+    const struct buf *query);
 
 #endif

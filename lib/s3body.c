@@ -81,8 +81,8 @@ add_texts(struct buf *b, const char *name, const char *const *list,
 }
 
 static int
-add_cors_rule(
-    struct buf *b, const struct qo_s3_cors_rule *r, struct qo_err *err)
+add_cors_rule(struct buf *b, const struct qo_s3_cors_rule *r,
+    struct qo_err *err)
 {
 	const char *star;
 	size_t i;
@@ -123,8 +123,8 @@ qo_s3body_cors(struct buf *b, const struct qo_s3_cors_rule *rules, size_t n,
 }
 
 static int
-add_lifecycle_rule(
-    struct buf *b, const struct qo_s3_lifecycle_rule *r, struct qo_err *err)
+add_lifecycle_rule(struct buf *b, const struct qo_s3_lifecycle_rule *r,
+    struct qo_err *err)
 {
 	if (r->noncurrent_days < 0 || r->abort_multipart_days < 0 ||
 	    (r->noncurrent_days == 0 && r->abort_multipart_days == 0 &&

@@ -321,8 +321,8 @@ close_section(struct qo_s3xml *p, const struct xml_elem *e)
 	p->sect = NULL;
 	for (f = sect->fields; f->name != NULL; f++)
 		if ((sect->need & BIT(f->id)) != 0 && p->rec[f->id] == NULL)
-			return xml_refuse(
-			    p->xml, "%s without %s", e->name, f->name);
+			return xml_refuse(p->xml, "%s without %s", e->name,
+			    f->name);
 	return sect->done != NULL ? sect->done(p) : 0;
 }
 

@@ -210,8 +210,8 @@ s3xml_finish_error(struct qo_s3xml *p)
 		e->region = "";
 	e->endpoint = s3xml_or_empty(p->top[F_ENDPOINT]);
 	e->bucket = s3xml_or_empty(p->top[F_BUCKET]);
-	e->has_server_time = qo_rfc3339_parse(
-				 when, strlen(when), &e->server_time) == 0;
+	e->has_server_time = qo_rfc3339_parse(when, strlen(when),
+				 &e->server_time) == 0;
 }
 
 int

@@ -153,8 +153,8 @@ on_entry(struct qo_walk *w, const struct qo_s3_entry *e)
 /* Reading tasks */
 
 static int
-on_name(
-    struct qo_fetch *f, size_t i, char key[QO_KEY_SIZE], const char **version)
+on_name(struct qo_fetch *f, size_t i, char key[QO_KEY_SIZE],
+    const char **version)
 {
 	struct qo_scan *s = f->arg;
 

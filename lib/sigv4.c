@@ -300,15 +300,15 @@ chain_link(struct qo_sigv4_chain *c, const char *algorithm, const char *empty,
 }
 
 void
-qo_sigv4_chain_chunk(
-    struct qo_sigv4_chain *c, const uint8_t sha[static SHA256_LEN])
+qo_sigv4_chain_chunk(struct qo_sigv4_chain *c,
+    const uint8_t sha[static SHA256_LEN])
 {
 	chain_link(c, QO_SIGV4_ALGORITHM "-PAYLOAD", QO_SHA256_EMPTY "\n", sha);
 }
 
 void
-qo_sigv4_chain_trailer(
-    struct qo_sigv4_chain *c, const uint8_t sha[static SHA256_LEN])
+qo_sigv4_chain_trailer(struct qo_sigv4_chain *c,
+    const uint8_t sha[static SHA256_LEN])
 {
 	chain_link(c, QO_SIGV4_ALGORITHM "-TRAILER", "", sha);
 }

@@ -85,11 +85,11 @@ struct qo_sigv4_chain {
 int qo_sigv4_chain_init(struct qo_sigv4_chain *c, struct qo_sigv4_signer *s,
     const struct qo_sigv4_req *req, const char *secret, const char *seed);
 /* sha: of the chunk's data.  The result is in c->last. */
-void qo_sigv4_chain_chunk(
-    struct qo_sigv4_chain *c, const uint8_t sha[static SHA256_LEN]);
+void qo_sigv4_chain_chunk(struct qo_sigv4_chain *c,
+    const uint8_t sha[static SHA256_LEN]);
 /* sha: of the trailers as "name:value\n" each. */
-void qo_sigv4_chain_trailer(
-    struct qo_sigv4_chain *c, const uint8_t sha[static SHA256_LEN]);
+void qo_sigv4_chain_trailer(struct qo_sigv4_chain *c,
+    const uint8_t sha[static SHA256_LEN]);
 void qo_sigv4_chain_fini(struct qo_sigv4_chain *c);
 
 #endif

@@ -82,8 +82,8 @@ cmp_params(const char *base, const struct param *a, const struct param *b)
 
 /* Writes one parameter in its right spelling. */
 static int
-put_param(
-    struct buf *out, const struct uri_raw *raw, int flags, struct param *p)
+put_param(struct buf *out, const struct uri_raw *raw, int flags,
+    struct param *p)
 {
 	int uflags = (flags & QO_SIGV4_PLUS_SPACE) != 0 ? URI_PLUS_SPACE : 0;
 
@@ -267,8 +267,8 @@ all_names(struct buf *out, const struct qo_kv **v, size_t n)
 
 /* Header lines, an empty line, the list of names. */
 static int
-canon_headers(
-    struct buf *out, const struct qo_sigv4_req *req, struct qo_sigv4_canon *at)
+canon_headers(struct buf *out, const struct qo_sigv4_req *req,
+    struct qo_sigv4_canon *at)
 {
 	const struct qo_kv *v[QO_SIGV4_HEADERS_MAX];
 
@@ -292,8 +292,8 @@ canon_headers(
 }
 
 int
-qo_sigv4_canonical(
-    struct buf *out, const struct qo_sigv4_req *req, struct qo_sigv4_canon *at)
+qo_sigv4_canonical(struct buf *out, const struct qo_sigv4_req *req,
+    struct qo_sigv4_canon *at)
 {
 	buf_adds(out, req->method);
 	buf_addc(out, '\n');

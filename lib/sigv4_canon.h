@@ -63,7 +63,7 @@ struct qo_sigv4_canon {
  * path or query, more headers or parameters than the limits, a signed header
  * that is not there, or out is full.  out is garbage then.
  */
-int qo_sigv4_canonical(
-    struct buf *out, const struct qo_sigv4_req *req, struct qo_sigv4_canon *at);
+int qo_sigv4_canonical(struct buf *out, const struct qo_sigv4_req *req,
+    struct qo_sigv4_canon *at);
 
 #endif

@@ -225,8 +225,8 @@ optional(const struct uri_query *q, const char *name, char *out, size_t size)
 }
 
 static enum qo_sigv4_verdict
-parse_query(
-    struct qo_sigv4_auth *a, const struct uri_query *q, const char **day)
+parse_query(struct qo_sigv4_auth *a, const struct uri_query *q,
+    const char **day)
 {
 	const struct uri_pair *alg, *cred, *date, *exp, *names, *sig;
 

@@ -53,8 +53,8 @@ struct qo_sigv4_fault {
 };
 /* Static; {200, "", ""} for QO_SIGV4_OK, AccessDenied for ANONYMOUS.  Some
  * codes differ between a header and a presigned query. */
-const struct qo_sigv4_fault *
-qo_sigv4_fault(enum qo_sigv4_verdict v, bool presigned);
+const struct qo_sigv4_fault *qo_sigv4_fault(enum qo_sigv4_verdict v,
+    bool presigned);
 
 enum qo_sigv4_payload {
 	QO_PAYLOAD_HASH = 0,         /* 64 hex digits: the body must have it */
@@ -111,9 +111,9 @@ enum qo_sigv4_verdict qo_sigv4_parse(const struct qo_sigv4_got *got,
  * QO_SIGV4_OK, QO_SIGV4_KEY_UNKNOWN or QO_SIGV4_MISMATCH.  After a mismatch
  * qo_sigv4_last_canonical and _string of s are what was expected.
  */
-enum qo_sigv4_verdict
-qo_sigv4_check(struct qo_sigv4_signer *s, const struct qo_sigv4_got *got,
-    const struct qo_sigv4_auth *a, const char *secret, const char *body_sha);
+enum qo_sigv4_verdict qo_sigv4_check(struct qo_sigv4_signer *s,
+    const struct qo_sigv4_got *got, const struct qo_sigv4_auth *a,
+    const char *secret, const char *body_sha);
 
 /* The chain for the chunks of a request that was checked; -1 as
  * qo_sigv4_chain_init. */

@@ -173,8 +173,8 @@ qo_stime_corrected_since(const struct qo_stime *st, struct qo_mono since)
 }
 
 int64_t
-qo_stime_skew_us(
-    const struct qo_stime *st, struct qo_mono m, struct qo_wall local)
+qo_stime_skew_us(const struct qo_stime *st, struct qo_mono m,
+    struct qo_wall local)
 {
 	struct qo_stime_span s;
 

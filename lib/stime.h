@@ -70,7 +70,7 @@ int qo_stime_now(struct qo_stime *st, struct qo_mono m, struct qo_wall guess,
 bool qo_stime_corrected_since(const struct qo_stime *st, struct qo_mono since);
 /* How far the local clock is ahead (negative: behind) of the interval, in
  * microseconds; 0 while it lies inside or nothing is known. */
-int64_t qo_stime_skew_us(
-    const struct qo_stime *st, struct qo_mono m, struct qo_wall local);
+int64_t qo_stime_skew_us(const struct qo_stime *st, struct qo_mono m,
+    struct qo_wall local);
 
 #endif

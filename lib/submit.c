@@ -160,8 +160,8 @@ on_changed(struct qo_change *c)
 }
 
 void
-qo_submit_init(
-    struct qo_submit *s, struct qo_queue *q, const struct qo_submission *sub)
+qo_submit_init(struct qo_submit *s, struct qo_queue *q,
+    const struct qo_submission *sub)
 {
 	char id[QO_UUID_SIZE];
 

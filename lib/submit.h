@@ -53,8 +53,8 @@ struct qo_submit {
 };
 
 /* sub is borrowed until done; it has passed the check. */
-void qo_submit_init(
-    struct qo_submit *s, struct qo_queue *q, const struct qo_submission *sub);
+void qo_submit_init(struct qo_submit *s, struct qo_queue *q,
+    const struct qo_submission *sub);
 void qo_submit_fini(struct qo_submit *s);
 /* change.rc: QO_OK (change.existed: by an earlier submit with the same key),
  * QO_LOST (the key is in use for another task), QO_AGAIN, QO_DENIED, QO_ERR.

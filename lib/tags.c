@@ -70,8 +70,8 @@ is_double(const char *const *texts, size_t i)
 }
 
 int
-qo_tags_build(
-    struct buf *b, const char *const *texts, size_t n, struct qo_err *err)
+qo_tags_build(struct buf *b, const char *const *texts, size_t n,
+    struct qo_err *err)
 {
 	char name[QO_TAGS_NAME_MAX + 1];
 	const char *value;
@@ -108,8 +108,8 @@ read_object(const struct qo_json *tags, struct qo_err *err)
 		true };
 	yyjson_doc *doc;
 
-	doc = qo_json_doc_read(
-	    tags->p, tags->len, &limits, QO_JSON_DOC_ALL, err);
+	doc = qo_json_doc_read(tags->p, tags->len, &limits, QO_JSON_DOC_ALL,
+	    err);
 	if (doc != NULL && !yyjson_is_obj(yyjson_doc_get_root(doc))) {
 		yyjson_doc_free(doc);
 		qo_err_set(err, "an object of strings, {\"name\":\"value\"}");
@@ -142,8 +142,8 @@ qo_tags_check(const struct qo_json *tags, struct qo_err *err)
 			    yyjson_get_str(key));
 			goto out;
 		}
-		if (check_value(
-			yyjson_get_str(val), yyjson_get_len(val), err) == -1)
+		if (check_value(yyjson_get_str(val), yyjson_get_len(val),
+			err) == -1)
 			goto out;
 	}
 	rv = 0;

@@ -23,13 +23,13 @@ int qo_tags_split(const char *text, char name[QO_TAGS_NAME_MAX + 1],
     const char **value, struct qo_err *err);
 /* Texts NAME=VALUE into an object in b, which must be empty.  -1 with *err:
  * no tag, too many, or a name twice. */
-int qo_tags_build(
-    struct buf *b, const char *const *texts, size_t n, struct qo_err *err);
+int qo_tags_build(struct buf *b, const char *const *texts, size_t n,
+    struct qo_err *err);
 /* Is this valid JSON an object as above?  -1 with *err. */
 int qo_tags_check(const struct qo_json *tags, struct qo_err *err);
 /* Has the task this tag?  tags->p may be NULL.  A value that is no string
  * (others may write such) is compared by its JSON text. */
-bool
-qo_tags_match(const struct qo_json *tags, const char *name, const char *value);
+bool qo_tags_match(const struct qo_json *tags, const char *name,
+    const char *value);
 
 #endif

@@ -134,8 +134,8 @@ int qo_task_decode(struct qo_task *t, const char *id, const char *text,
     size_t len, struct qo_err *err);
 /* Adds the text of the task to out.  -1 with *err: the format is higher than
  * ours, a required member is not set, or out's limit is reached. */
-int
-qo_task_encode(const struct qo_task *t, struct buf *out, struct qo_err *err);
+int qo_task_encode(const struct qo_task *t, struct buf *out,
+    struct qo_err *err);
 /* The object has a higher format than this program knows. */
 bool qo_task_read_only(const struct qo_task *t);
 

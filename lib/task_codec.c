@@ -135,8 +135,8 @@ read_error_member(struct qo_task_error *e, const yyjson_val *key,
 		rc = qo_json_get_int(v, 0, QO_COUNT_MAX, &e->attempt);
 	else if (unsafe_yyjson_equals_str((void *)key, "at"))
 		rc = unsafe_yyjson_is_str((void *)v)
-		    ? qo_rfc3339_parse(
-			  v->uni.str, unsafe_yyjson_get_len((void *)v), &e->at)
+		    ? qo_rfc3339_parse(v->uni.str,
+			  unsafe_yyjson_get_len((void *)v), &e->at)
 		    : -1;
 	else if (unsafe_yyjson_equals_str((void *)key, "kind"))
 		str = &e->kind;
@@ -393,11 +393,11 @@ qo_task_decode(struct qo_task *t, const char *id, const char *text, size_t len,
 	if (qo_record_decode(&task_type, t, text, len, err) == -1)
 		return -1;
 	if (id != NULL && strcmp(t->id, id) != 0)
-		qo_err_set(
-		    err, "task: id: is %s in the object %.64s", t->id, id);
+		qo_err_set(err, "task: id: is %s in the object %.64s", t->id,
+		    id);
 	else if (strncmp(t->id, t->shard, strlen(t->shard)) != 0)
-		qo_err_set(
-		    err, "task: shard: %s is not that of %s", t->shard, t->id);
+		qo_err_set(err, "task: shard: %s is not that of %s", t->shard,
+		    t->id);
 	else
 		return 0;
 	qo_task_fini(t);

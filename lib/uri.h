@@ -62,7 +62,7 @@ struct uri_query {
 int uri_query_parse(struct uri_query *q, const char *s, size_t max, int flags);
 void uri_query_fini(struct uri_query *q);
 /* The first pair of this name, or NULL; names are case-sensitive. */
-const struct uri_pair *
-uri_query_get(const struct uri_query *q, const char *name);
+const struct uri_pair *uri_query_get(const struct uri_query *q,
+    const char *name);
 
 #endif

@@ -19,8 +19,8 @@ is_hex(char c)
 }
 
 void
-qo_uuid_print(
-    const unsigned char bytes[16], int version, char out[QO_UUID_SIZE])
+qo_uuid_print(const unsigned char bytes[16], int version,
+    char out[QO_UUID_SIZE])
 {
 	unsigned char b[16];
 	size_t i, n = 0;

@@ -38,7 +38,7 @@ void qo_uuid_shard(const char *id, int width, char out[QO_SHARD_SIZE]);
 void qo_uuid_derive(const char *prefix, enum qo_derive kind, const void *text,
     size_t len, char out[QO_UUID_SIZE]);
 /* For uuid_derive.c: sets version and variant in the 16 bytes and prints. */
-void qo_uuid_print(
-    const unsigned char bytes[16], int version, char out[QO_UUID_SIZE]);
+void qo_uuid_print(const unsigned char bytes[16], int version,
+    char out[QO_UUID_SIZE]);
 
 #endif

@@ -53,8 +53,8 @@ take_entries(struct qo_walk *w, const struct qo_s3_list *list)
 		}
 		if (strlcpy(w->last, e->key, sizeof(w->last)) >=
 		    sizeof(w->last)) {
-			qo_err_set(
-			    &w->err, "a key under %s is too long", w->prefix);
+			qo_err_set(&w->err, "a key under %s is too long",
+			    w->prefix);
 			finish(w, QO_ERR);
 			return false;
 		}

@@ -73,8 +73,8 @@ set_type(struct qo_where *w, const char *value, struct qo_err *err)
 }
 
 static int
-set_text(
-    const char **out, const char *name, const char *value, struct qo_err *err)
+set_text(const char **out, const char *name, const char *value,
+    struct qo_err *err)
 {
 	if (*out != NULL)
 		return twice(name, err);
@@ -177,8 +177,8 @@ match_type(const char *pattern, const char *type)
 }
 
 bool
-qo_where_match(
-    const struct qo_where *w, const struct qo_task *t, struct qo_wall now)
+qo_where_match(const struct qo_where *w, const struct qo_task *t,
+    struct qo_wall now)
 {
 	int64_t age_ms = (now.us - t->updated_at.us) / QO_US_PER_MS;
 	size_t i;

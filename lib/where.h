@@ -37,7 +37,7 @@ struct qo_where {
 int qo_where_parse(struct qo_where *w, const char *text, struct qo_err *err);
 void qo_where_fini(struct qo_where *w);
 /* now is server time. */
-bool qo_where_match(
-    const struct qo_where *w, const struct qo_task *t, struct qo_wall now);
+bool qo_where_match(const struct qo_where *w, const struct qo_task *t,
+    struct qo_wall now);
 
 #endif

@@ -66,8 +66,8 @@ qo_worker_record_decode(struct qo_worker_record *w, const char *worker_id,
 }
 
 int
-qo_worker_record_encode(
-    const struct qo_worker_record *w, struct buf *out, struct qo_err *err)
+qo_worker_record_encode(const struct qo_worker_record *w, struct buf *out,
+    struct qo_err *err)
 {
 	return qo_record_encode(&worker_type, w, out, err);
 }

@@ -34,8 +34,8 @@ void qo_worker_record_fini(struct qo_worker_record *w); /* harmless twice */
  * any).  0, or -1 with *err naming the member, and nothing to free. */
 int qo_worker_record_decode(struct qo_worker_record *w, const char *worker_id,
     const char *text, size_t len, struct qo_err *err);
-int qo_worker_record_encode(
-    const struct qo_worker_record *w, struct buf *out, struct qo_err *err);
+int qo_worker_record_encode(const struct qo_worker_record *w, struct buf *out,
+    struct qo_err *err);
 /* How many tasks it runs: the elements of current_tasks. */
 size_t qo_worker_record_busy(const struct qo_worker_record *w);
 

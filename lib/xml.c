@@ -309,8 +309,8 @@ xml_expat_failed(struct xml *x)
 	if (code == XML_ERROR_NO_MEMORY)
 		fatalx("out of memory");
 	if (xml_ends_early(code))
-		xml_set_fail(
-		    x, XML_FAIL_TRUNCATED, "the document ends too early");
+		xml_set_fail(x, XML_FAIL_TRUNCATED,
+		    "the document ends too early");
 	else
 		xml_set_fail(x, XML_FAIL_SYNTAX, "%s", XML_ErrorString(code));
 }

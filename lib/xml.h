@@ -60,8 +60,8 @@ struct xml_ops {
 
 /* ops and arg are borrowed.  doc_max limits the whole document, text_max the
  * text of one element, both in bytes. */
-struct xml *
-xml_new(size_t doc_max, size_t text_max, const struct xml_ops *ops, void *arg);
+struct xml *xml_new(size_t doc_max, size_t text_max, const struct xml_ops *ops,
+    void *arg);
 void xml_free(struct xml *x);  /* NULL is fine */
 void xml_reset(struct xml *x); /* for the next document, memory kept */
 

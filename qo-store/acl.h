@@ -15,8 +15,8 @@
 enum s3_err acl_parse_canned(const char *word, enum db_acl *out);
 /* An AccessControlPolicy document, if it says what a canned ACL says;
  * S3_NOT_IMPLEMENTED if it is more than that. */
-enum s3_err acl_parse_xml(
-    const char *text, size_t len, const char *owner, enum db_acl *out);
+enum s3_err acl_parse_xml(const char *text, size_t len, const char *owner,
+    enum db_acl *out);
 void acl_encode(struct buf *b, const char *owner, enum db_acl acl);
 
 #endif

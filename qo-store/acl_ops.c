@@ -30,8 +30,8 @@ wanted_acl(struct request *r, const char *owner, enum db_acl *out)
 		return acl_parse_canned(word, out);
 	if (r->payload.text.len == 0)
 		return S3_MISSING_BODY;
-	return acl_parse_xml(
-	    r->payload.text.data, r->payload.text.len, owner, out);
+	return acl_parse_xml(r->payload.text.data, r->payload.text.len, owner,
+	    out);
 }
 
 void
@@ -98,8 +98,8 @@ op_object_acl_get(struct request *r)
 
 	if (find_object(r, &o) == -1)
 		return;
-	owner = pool_strdup(
-	    &r->mem, o.meta.owner != NULL ? o.meta.owner : r->bucket->b.owner);
+	owner = pool_strdup(&r->mem,
+	    o.meta.owner != NULL ? o.meta.owner : r->bucket->b.owner);
 	acl = o.meta.acl;
 	db_obj_fini(&o);
 	reply_acl(r, owner, acl);
@@ -123,8 +123,8 @@ op_object_acl_put(struct request *r)
 
 	if (find_object(r, &o) == -1)
 		return;
-	owner = pool_strdup(
-	    &r->mem, o.meta.owner != NULL ? o.meta.owner : r->bucket->b.owner);
+	owner = pool_strdup(&r->mem,
+	    o.meta.owner != NULL ? o.meta.owner : r->bucket->b.owner);
 	db_obj_fini(&o);
 	if ((e = wanted_acl(r, owner, &r->op.acl)) != S3_OK) {
 		reply_error(r, e);

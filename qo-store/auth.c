@@ -60,8 +60,8 @@ find_session(struct request *r)
 	int64_t now;
 
 	now = qo_wall_local().us / QO_US_PER_SEC;
-	switch (token_check(
-	    r->srv->keys, r->auth.session_token, now, &t, &r->cred)) {
+	switch (token_check(r->srv->keys, r->auth.session_token, now, &t,
+	    &r->cred)) {
 	case TOKEN_OK:
 		break;
 	case TOKEN_BAD:

@@ -21,8 +21,8 @@ create_done(struct request *r)
 		reply_db(r, r->op.rc);
 		return;
 	}
-	reply_header(
-	    r, "Location", pool_printf(&r->mem, "/%s", r->bucket_name));
+	reply_header(r, "Location",
+	    pool_printf(&r->mem, "/%s", r->bucket_name));
 	reply_empty(r, 200);
 }
 

@@ -63,8 +63,8 @@ tag_listed(const char *list, const char *etag, bool strong)
 }
 
 enum condition_rc
-condition_read(
-    const struct condition_read *c, const char *etag, int64_t mtime_us)
+condition_read(const struct condition_read *c, const char *etag,
+    int64_t mtime_us)
 {
 	int64_t mtime, t;
 

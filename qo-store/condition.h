@@ -29,8 +29,8 @@ enum condition_rc {
 };
 
 /* etag without quotes; mtime in whole seconds counts. */
-enum condition_rc condition_read(
-    const struct condition_read *c, const char *etag, int64_t mtime_us);
+enum condition_rc condition_read(const struct condition_read *c,
+    const char *etag, int64_t mtime_us);
 /* If-Range: does the range apply?  NULL: yes. */
 bool condition_if_range(const char *value, const char *etag, int64_t mtime_us);
 

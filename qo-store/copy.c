@@ -64,10 +64,10 @@ judge(struct request *r, const struct db_obj *o)
 
 	c.if_match = request_header(r, "x-amz-copy-source-if-match");
 	c.if_none_match = request_header(r, "x-amz-copy-source-if-none-match");
-	c.if_modified_since = request_header(
-	    r, "x-amz-copy-source-if-modified-since");
-	c.if_unmodified_since = request_header(
-	    r, "x-amz-copy-source-if-unmodified-since");
+	c.if_modified_since = request_header(r,
+	    "x-amz-copy-source-if-modified-since");
+	c.if_unmodified_since = request_header(r,
+	    "x-amz-copy-source-if-unmodified-since");
 	return condition_read(&c, o->etag, o->mtime_us) == CONDITION_GO
 	    ? S3_OK
 	    : S3_PRECONDITION_FAILED;
@@ -116,8 +116,8 @@ set_body(struct request *r, struct copy *c)
 	}
 	r->op.body = db_body_new(r->srv->db);
 	if (c->len > 0 &&
-	    db_body_add(
-		r->op.body, c->obj.data + c->off, (size_t)c->len, &rc) == -1) {
+	    db_body_add(r->op.body, c->obj.data + c->off, (size_t)c->len,
+		&rc) == -1) {
 		db_body_free(r->op.body);
 		r->op.body = NULL;
 		reply_db(r, rc);
@@ -151,8 +151,8 @@ copy_reply(struct request *r, const char *root)
 	if (r->op.out_version[0] != '\0')
 		reply_header(r, "x-amz-version-id", r->op.out_version);
 	if (c->bucket->b.versioning != DB_UNVERSIONED)
-		reply_header(
-		    r, "x-amz-copy-source-version-id", c->obj.version_id);
+		reply_header(r, "x-amz-copy-source-version-id",
+		    c->obj.version_id);
 	buf_init(&b, 4096);
 	xmlout_root(&b, root);
 	xmlout_time(&b, "LastModified", r->op.out_mtime_us);
@@ -184,16 +184,16 @@ copy_meta(struct request *r, struct copy *c)
 	} else {
 		e = meta_refuse(r->http);
 		if (c->obj.meta.headers != NULL)
-			r->op.meta.headers = pool_strdup(
-			    &r->mem, c->obj.meta.headers);
+			r->op.meta.headers = pool_strdup(&r->mem,
+			    c->obj.meta.headers);
 		if (strcmp(c->bucket_name, r->bucket_name) == 0 &&
 		    strcmp(c->key, r->key) == 0 && c->version_id == NULL)
 			return S3_INVALID_REQUEST;
 	}
 	/* That of parts is not that of the whole. */
 	if (c->obj.meta.checksum != NULL && c->obj.parts == 0)
-		r->op.meta.checksum = pool_strdup(
-		    &r->mem, c->obj.meta.checksum);
+		r->op.meta.checksum = pool_strdup(&r->mem,
+		    c->obj.meta.checksum);
 	return e;
 }
 
@@ -211,8 +211,8 @@ op_object_copy(struct request *r)
 	if (e == S3_OK)
 		e = copy_meta(r, c);
 	if (e == S3_OK)
-		e = acl_parse_canned(
-		    request_header(r, "x-amz-acl"), &r->op.meta.acl);
+		e = acl_parse_canned(request_header(r, "x-amz-acl"),
+		    &r->op.meta.acl);
 	if (e == S3_OK)
 		e = condition_write_parse(&r->mem,
 		    request_header(r, "if-match"),

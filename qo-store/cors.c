@@ -279,8 +279,8 @@ headers_ok(const struct cors_rule *r, const char *headers)
 }
 
 static bool
-origin_ok(
-    const struct cors_rule *r, const char *origin, bool session, bool *star)
+origin_ok(const struct cors_rule *r, const char *origin, bool session,
+    bool *star)
 {
 	size_t i;
 
@@ -288,8 +288,8 @@ origin_ok(
 	for (i = 0; r->origins[i] != NULL; i++) {
 		if (strcmp(r->origins[i], "*") == 0)
 			*star = !session;
-		else if (wild_match(
-			     r->origins[i], origin, strlen(origin), false)) {
+		else if (wild_match(r->origins[i], origin, strlen(origin),
+			     false)) {
 			*star = false;
 			return true;
 		}

@@ -71,13 +71,13 @@ open_dirs(struct db *db, struct qo_err *err)
 	for (i = 0; i < 2; i++) {
 		if (mkdirat(db->dir_fd, sub[i], 0700) == -1 && errno != EEXIST)
 			goto fail;
-		*fds[i] = openat(
-		    db->dir_fd, sub[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		*fds[i] = openat(db->dir_fd, sub[i],
+		    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (*fds[i] == -1)
 			goto fail;
 	}
-	db->backup_fd = openat(
-	    db->dir_fd, "blobs.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	db->backup_fd = openat(db->dir_fd, "blobs.lock",
+	    O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (db->backup_fd == -1)
 		goto fail;
 	return 0;
@@ -94,8 +94,8 @@ take_lock(struct db *db, struct qo_err *err)
 	char pid[24];
 	ssize_t n;
 
-	db->lock_fd = openat(
-	    db->dir_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	db->lock_fd = openat(db->dir_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC,
+	    0600);
 	if (db->lock_fd == -1) {
 		qo_err_sys(err, errno, "%s/lock", db->dir);
 		return -1;
@@ -180,11 +180,11 @@ db_format_check(struct db_conn *c, const char *dir, struct qo_err *err)
 	app = pragma_int(c, "PRAGMA application_id");
 	format = db_format(c);
 	if (app == -1 || format == -1)
-		qo_err_set(
-		    err, "%s/%s: %s", dir, DB_FILE, sqlite3_errmsg(c->h));
+		qo_err_set(err, "%s/%s: %s", dir, DB_FILE,
+		    sqlite3_errmsg(c->h));
 	else if (app != DB_APP_ID)
-		qo_err_set(
-		    err, "%s/%s is not a database of qo-store", dir, DB_FILE);
+		qo_err_set(err, "%s/%s is not a database of qo-store", dir,
+		    DB_FILE);
 	else if (format > DB_FORMAT)
 		qo_err_set(err,
 		    "%s/%s has format %" PRId64

@@ -132,11 +132,11 @@ struct db *db_open(struct loop *l, const char *dir, struct qo_err *err);
 void db_close(struct db *db);
 
 /* Reads.  DB_OK fills *out, which the caller then _fini's. */
-enum db_rc
-db_bucket_get(struct db *db, const char *name, struct db_bucket *out);
+enum db_rc db_bucket_get(struct db *db, const char *name,
+    struct db_bucket *out);
 /* Every bucket in the order of names; stops when cb returns false. */
-enum db_rc db_bucket_each(
-    struct db *db, bool (*cb)(const struct db_bucket *b, void *arg), void *arg);
+enum db_rc db_bucket_each(struct db *db,
+    bool (*cb)(const struct db_bucket *b, void *arg), void *arg);
 
 enum db_read {
 	DB_READ_META = 0,
@@ -170,9 +170,9 @@ struct db_list_cb {
 enum db_rc db_list(struct db *db, int64_t bucket, const struct db_list *q,
     const struct db_list_cb *cb, bool *more, char **next);
 /* All versions, newest first within a key. next_version like next. */
-enum db_rc
-db_list_versions(struct db *db, int64_t bucket, const struct db_list *q,
-    const struct db_list_cb *cb, bool *more, char **next, char **next_version);
+enum db_rc db_list_versions(struct db *db, int64_t bucket,
+    const struct db_list *q, const struct db_list_cb *cb, bool *more,
+    char **next, char **next_version);
 
 /* Multipart uploads. */
 struct db_upload {
@@ -192,9 +192,9 @@ enum db_rc db_upload_get(struct db *db, int64_t bucket, const char *key,
     const char *upload_id, struct db_upload *out);
 void db_upload_fini(struct db_upload *u);
 /* Parts with a number above `after`, rising; at most max; *more as above. */
-enum db_rc
-db_part_each(struct db *db, const char *upload_id, int after, size_t max,
-    bool *more, void (*cb)(const struct db_part *p, void *arg), void *arg);
+enum db_rc db_part_each(struct db *db, const char *upload_id, int after,
+    size_t max, bool *more, void (*cb)(const struct db_part *p, void *arg),
+    void *arg);
 enum db_rc db_upload_each(struct db *db, int64_t bucket, const char *prefix,
     const char *after_key, const char *after_id, size_t max, bool *more,
     void (*cb)(const struct db_upload *u, void *arg), void *arg);

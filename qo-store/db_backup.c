@@ -81,8 +81,8 @@ open_dest(struct backup *b, struct qo_err *err)
 	b->dst_fd = open(b->dest, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (b->dst_fd == -1 || mkdirat(b->dst_fd, "blobs", 0700) == -1)
 		goto fail;
-	b->dst_blobs = openat(
-	    b->dst_fd, "blobs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	b->dst_blobs = openat(b->dst_fd, "blobs",
+	    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (b->dst_blobs == -1)
 		goto fail;
 	path = xasprintf("%s/%s", b->dest, DB_FILE);
@@ -120,8 +120,8 @@ copy_database(struct backup *b, struct qo_err *err)
 	if (r == SQLITE_DONE)
 		return 0;
 fail:
-	qo_err_set(
-	    err, "%s/%s: %s", b->dest, DB_FILE, sqlite3_errmsg(b->dst.h));
+	qo_err_set(err, "%s/%s: %s", b->dest, DB_FILE,
+	    sqlite3_errmsg(b->dst.h));
 	return -1;
 }
 
@@ -135,8 +135,8 @@ copy_blob(struct backup *b, const char *name)
 	from = openat(b->src_blobs, name, O_RDONLY | O_CLOEXEC);
 	if (from == -1)
 		return -1;
-	to = openat(
-	    b->dst_blobs, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	to = openat(b->dst_blobs, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+	    0600);
 	if (to == -1)
 		goto out;
 	do
@@ -184,8 +184,8 @@ copy_blobs(struct backup *b, struct qo_err *err)
 	qo_err_sys(err, errno, "%s", b->dest);
 	return -1;
 fail:
-	qo_err_set(
-	    err, "%s/%s: %s", b->dest, DB_FILE, sqlite3_errmsg(b->dst.h));
+	qo_err_set(err, "%s/%s: %s", b->dest, DB_FILE,
+	    sqlite3_errmsg(b->dst.h));
 	sqlite3_finalize(st);
 	return -1;
 }

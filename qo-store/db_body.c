@@ -122,8 +122,8 @@ db_body_add_fd(struct db_body *b, int fd, int64_t off, int64_t len)
 
 	chunk = xmalloc(CHUNK);
 	while (len > 0 && rc == DB_OK) {
-		n = pread(
-		    fd, chunk, len < (int64_t)CHUNK ? (size_t)len : CHUNK, off);
+		n = pread(fd, chunk, len < (int64_t)CHUNK ? (size_t)len : CHUNK,
+		    off);
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n <= 0) {
@@ -281,8 +281,8 @@ remove_unnamed(struct db *db, const char *name)
 		break;
 	case DB_NO_KEY:
 		if (unlinkat(db->blobs_fd, name, 0) == -1)
-			log_warn(
-			    "%s/blobs/%s can not be removed", db->dir, name);
+			log_warn("%s/blobs/%s can not be removed", db->dir,
+			    name);
 		break;
 	default: /* unknown: better a file too many */
 		break;

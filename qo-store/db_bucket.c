@@ -119,7 +119,7 @@ db_do_bucket_set(struct db *db, struct db_op *op)
 	if (rc == DB_OK && (op->set & DB_SET_CORS))
 		rc = set_text(c, ST_BUCKET_CORS, op->bucket_id, op->cors);
 	if (rc == DB_OK && (op->set & DB_SET_LIFECYCLE))
-		rc = set_text(
-		    c, ST_BUCKET_LIFECYCLE, op->bucket_id, op->lifecycle);
+		rc = set_text(c, ST_BUCKET_LIFECYCLE, op->bucket_id,
+		    op->lifecycle);
 	return rc;
 }

@@ -276,8 +276,8 @@ fail:
 		problem(&k, "database: %s", sqlite3_errmsg(k.c.h));
 		rv = k.problems;
 	} else
-		qo_err_set(
-		    err, "%s/%s: %s", dir, DB_FILE, sqlite3_errmsg(k.c.h));
+		qo_err_set(err, "%s/%s: %s", dir, DB_FILE,
+		    sqlite3_errmsg(k.c.h));
 out:
 	db_conn_close(&k.c);
 	if (k.blobs_fd != -1)

@@ -64,8 +64,8 @@ complete_etag(const struct db_op *op, char etag[DB_ETAG_MAX])
  * of one kind.  S3 has no such form for crc64nvme.
  */
 static void
-complete_checksum(
-    const struct db_part_row *rows, size_t n, char out[DB_SUM_MAX])
+complete_checksum(const struct db_part_row *rows, size_t n,
+    char out[DB_SUM_MAX])
 {
 	char text[CHECKSUM_TEXT_SIZE], name[16];
 	uint8_t raw[CHECKSUM_MAX];
@@ -171,8 +171,8 @@ check_parts(struct db *db, struct db_op *op, struct db_part_row *rows)
 	for (i = 0; i < op->nparts; i++) {
 		if (i > 0 && op->parts[i].number <= op->parts[i - 1].number)
 			return DB_PART_ORDER;
-		rc = db_part_find(
-		    &db->fl, op->upload_id, op->parts[i].number, &rows[i]);
+		rc = db_part_find(&db->fl, op->upload_id, op->parts[i].number,
+		    &rows[i]);
 		if (rc == DB_NO_KEY ||
 		    (rc == DB_OK &&
 			strcmp(rows[i].etag, op->parts[i].etag) != 0))
@@ -238,8 +238,8 @@ parts_unchanged(struct db *db, struct db_op *op)
 	size_t i;
 
 	for (i = 0; i < op->nparts; i++) {
-		rc = db_part_find(
-		    &db->wr, op->upload_id, op->parts[i].number, &p);
+		rc = db_part_find(&db->wr, op->upload_id, op->parts[i].number,
+		    &p);
 		if (rc != DB_OK && rc != DB_NO_KEY)
 			return rc;
 		if (rc == DB_NO_KEY || p.pid != op->private->pids[i])

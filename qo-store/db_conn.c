@@ -23,8 +23,8 @@ static const char pragmas[] = "PRAGMA synchronous = FULL;"
 			      "PRAGMA temp_store = MEMORY;";
 
 int
-db_conn_open(
-    struct db_conn *c, const char *dir, int cache_kib, struct qo_err *err)
+db_conn_open(struct db_conn *c, const char *dir, int cache_kib,
+    struct qo_err *err)
 {
 	char *path, sql[64];
 	int rv = -1;
@@ -177,8 +177,8 @@ db_col_dup(sqlite3_stmt *st, int i)
 {
 	if (sqlite3_column_type(st, i) == SQLITE_NULL)
 		return NULL;
-	return xmemdup0(
-	    sqlite3_column_blob(st, i), (size_t)sqlite3_column_bytes(st, i));
+	return xmemdup0(sqlite3_column_blob(st, i),
+	    (size_t)sqlite3_column_bytes(st, i));
 }
 
 void
@@ -199,8 +199,8 @@ db_col_copy(sqlite3_stmt *st, int i, char *to, size_t size)
 static const unsigned char id_tag[8] = { 'q', 'o', 's', 't', 'o', 'r', 'e' };
 
 void
-db_vid_encode(
-    struct db_conn *c, int64_t vid, unsigned flags, char out[DB_VID_MAX])
+db_vid_encode(struct db_conn *c, int64_t vid, unsigned flags,
+    char out[DB_VID_MAX])
 {
 	unsigned char in[16], block[16];
 	int i, len;

@@ -72,8 +72,8 @@ db_drops_unlink(struct db *db, struct db_drop *d)
 	for (; d != NULL; d = next) {
 		next = d->next;
 		if (unlinkat(db->blobs_fd, d->name, 0) == -1)
-			log_warn(
-			    "%s/blobs/%s can not be removed", db->dir, d->name);
+			log_warn("%s/blobs/%s can not be removed", db->dir,
+			    d->name);
 		free(d);
 	}
 	flock(db->backup_fd, LOCK_UN);
@@ -85,8 +85,8 @@ static enum db_rc
 copy_in(struct db *db, struct db_op *op)
 {
 	op->body = db_body_new(db);
-	return db_body_add_fd(
-	    op->body, op->copy_fd, op->copy_off, op->copy_len);
+	return db_body_add_fd(op->body, op->copy_fd, op->copy_off,
+	    op->copy_len);
 }
 
 /* Prepares one operation; it goes on to the commit thread unless it is

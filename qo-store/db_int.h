@@ -120,8 +120,8 @@ int db_format_check(struct db_conn *c, const char *dir, struct qo_err *err);
 int db_open_beside(struct db_conn *c, const char *dir, struct qo_err *err);
 
 /* db_conn.c: connections, statements, version ids */
-int db_conn_open(
-    struct db_conn *c, const char *dir, int cache_kib, struct qo_err *err);
+int db_conn_open(struct db_conn *c, const char *dir, int cache_kib,
+    struct qo_err *err);
 /* For a database that is complete: prepares everything. */
 int db_conn_prepare(struct db_conn *c, struct qo_err *err);
 void db_conn_close(struct db_conn *c);
@@ -139,15 +139,15 @@ void db_bind_text(sqlite3_stmt *st, int i, const char *s); /* NULL too */
 char *db_col_dup(sqlite3_stmt *st, int i); /* NULL when the column is */
 void db_col_copy(sqlite3_stmt *st, int i, char *to, size_t size);
 /* The version id of a row. */
-void db_vid_encode(
-    struct db_conn *c, int64_t vid, unsigned flags, char out[DB_VID_MAX]);
+void db_vid_encode(struct db_conn *c, int64_t vid, unsigned flags,
+    char out[DB_VID_MAX]);
 /* 0 when it is no id of ours. */
 int64_t db_vid_decode(struct db_conn *c, const char *id);
 void db_random_name(char out[DB_NAME_LEN + 1]);
 
 /* db_read.c */
-enum db_rc
-db_bucket_find(struct db_conn *c, const char *name, struct db_bucket *out);
+enum db_rc db_bucket_find(struct db_conn *c, const char *name,
+    struct db_bucket *out);
 void db_bucket_read(sqlite3_stmt *st, struct db_bucket *b);
 /* One transaction around the reads of the loop's thread. */
 enum db_rc db_read_begin(struct db *db);
@@ -159,27 +159,27 @@ enum db_rc db_read_logged(struct db *db, enum db_rc rc);
 
 /* db_row.c: one row of current, old and version */
 /* DB_OK or DB_NO_KEY, or an error. */
-enum db_rc db_row_current(
-    struct db_conn *c, int64_t bucket, const char *key, struct db_row *r);
-enum db_rc db_row_newest_old(
-    struct db_conn *c, int64_t bucket, const char *key, struct db_row *r);
-enum db_rc db_row_oldest(
-    struct db_conn *c, int64_t bucket, const char *key, struct db_row *r);
+enum db_rc db_row_current(struct db_conn *c, int64_t bucket, const char *key,
+    struct db_row *r);
+enum db_rc db_row_newest_old(struct db_conn *c, int64_t bucket, const char *key,
+    struct db_row *r);
+enum db_rc db_row_oldest(struct db_conn *c, int64_t bucket, const char *key,
+    struct db_row *r);
 /* The null version when it is in old. */
-enum db_rc db_row_null(
-    struct db_conn *c, int64_t bucket, const char *key, struct db_row *r);
+enum db_rc db_row_null(struct db_conn *c, int64_t bucket, const char *key,
+    struct db_row *r);
 /* A version by its id, "null" included, wherever it is; DB_NO_VERSION. */
 enum db_rc db_row_version(struct db_conn *c, int64_t bucket, const char *key,
     const char *version_id, struct db_row *r, bool *current);
 void db_row_read(sqlite3_stmt *st, int col, struct db_row *r);
-enum db_rc db_row_put_current(
-    struct db_conn *c, int64_t bucket, const char *key, const struct db_row *r);
-enum db_rc
-db_row_drop_current(struct db_conn *c, int64_t bucket, const char *key);
-enum db_rc db_row_put_old(
-    struct db_conn *c, int64_t bucket, const char *key, const struct db_row *r);
-enum db_rc db_row_drop_old(
-    struct db_conn *c, int64_t bucket, const char *key, int64_t vid);
+enum db_rc db_row_put_current(struct db_conn *c, int64_t bucket,
+    const char *key, const struct db_row *r);
+enum db_rc db_row_drop_current(struct db_conn *c, int64_t bucket,
+    const char *key);
+enum db_rc db_row_put_old(struct db_conn *c, int64_t bucket, const char *key,
+    const struct db_row *r);
+enum db_rc db_row_drop_old(struct db_conn *c, int64_t bucket, const char *key,
+    int64_t vid);
 /* Removes a stored body. */
 enum db_rc db_version_drop(struct db *db, int64_t vid);
 
@@ -201,8 +201,8 @@ enum db_rc db_vid_next(struct db *db, int64_t *vid);
 /* db_usage.c: inside a transaction of the commit thread */
 enum db_rc db_usage_add(struct db *db, const char *owner, int64_t bytes);
 /* DB_QUOTA when the owner would have more than max; 0: no limit. */
-enum db_rc
-db_usage_fits(struct db *db, const char *owner, int64_t more, int64_t max);
+enum db_rc db_usage_fits(struct db *db, const char *owner, int64_t more,
+    int64_t max);
 /* Before the commit. */
 enum db_rc db_usage_write(struct db *db);
 /* After it, or after a roll-back. */
@@ -265,8 +265,8 @@ struct db_part_row {
 enum db_rc db_upload_find(struct db_conn *c, int64_t bucket, const char *key,
     const char *id, struct db_upload *out);
 /* DB_NO_KEY when there is none. */
-enum db_rc db_part_find(
-    struct db_conn *c, const char *upload, int number, struct db_part_row *p);
+enum db_rc db_part_find(struct db_conn *c, const char *upload, int number,
+    struct db_part_row *p);
 
 /* db_complete.c */
 /* On the file thread: joins the parts to one body. */
@@ -284,13 +284,13 @@ struct db_put {
 	const char *if_match, *if_none_match;
 	int64_t max_bytes;
 };
-enum db_rc
-db_put_object(struct db *db, const struct db_put *p, struct db_op *op);
-enum db_rc
-db_bucket_versioning(struct db_conn *c, int64_t id, enum db_versioning *v);
+enum db_rc db_put_object(struct db *db, const struct db_put *p,
+    struct db_op *op);
+enum db_rc db_bucket_versioning(struct db_conn *c, int64_t id,
+    enum db_versioning *v);
 /* One of DB_OP_DELETE's; owner is the marker's. */
-enum db_rc db_delete_one(
-    struct db *db, int64_t bucket, const char *owner, struct db_delete *d);
+enum db_rc db_delete_one(struct db *db, int64_t bucket, const char *owner,
+    struct db_delete *d);
 
 /* Whether a failure concerns the whole transaction and not the operation. */
 static inline bool

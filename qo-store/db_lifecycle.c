@@ -31,8 +31,8 @@ drop_old(struct step *s, const char *key, const struct db_row *r)
 
 /* *whole stays true when all of the key was seen to. */
 static enum db_rc
-expire_noncurrent(
-    struct step *s, const char *key, bool has_current, bool *whole)
+expire_noncurrent(struct step *s, const char *key, bool has_current,
+    bool *whole)
 {
 	struct db_row top, r;
 	enum db_rc rc;

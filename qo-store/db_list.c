@@ -216,8 +216,8 @@ scan_init(struct scan *s, struct db *db, int64_t bucket,
 }
 
 static enum db_rc
-run_scan(
-    struct scan *s, enum db_rc (*list)(struct scan *s), bool *more, char **next)
+run_scan(struct scan *s, enum db_rc (*list)(struct scan *s), bool *more,
+    char **next)
 {
 	enum db_rc rc;
 
@@ -274,8 +274,8 @@ list_rest(struct scan *s)
 
 	/* An id tells its place even when that version is gone. */
 	if ((vid = db_vid_decode(s->c, s->q->after_version)) == 0) {
-		rc = db_row_version(
-		    s->c, s->bucket, key, s->q->after_version, &r, &current);
+		rc = db_row_version(s->c, s->bucket, key, s->q->after_version,
+		    &r, &current);
 		if (rc != DB_OK)
 			return rc == DB_NO_VERSION ? DB_OK : rc;
 		vid = r.vid;

@@ -49,8 +49,8 @@ db_bucket_get(struct db *db, const char *name, struct db_bucket *out)
 }
 
 enum db_rc
-db_bucket_each(
-    struct db *db, bool (*cb)(const struct db_bucket *b, void *arg), void *arg)
+db_bucket_each(struct db *db, bool (*cb)(const struct db_bucket *b, void *arg),
+    void *arg)
 {
 	struct db_bucket b;
 	enum db_rc rc;
@@ -201,8 +201,8 @@ read_version(struct db_conn *c, int64_t vid, enum db_read what,
 	sqlite3_bind_int64(st, 1, vid);
 	if ((rc = db_step(c, id)) != DB_OK)
 		return rc == DB_NO_KEY ? DB_CORRUPT : rc;
-	rc = read_columns(
-	    c, st, what == DB_READ_BODY ? NVER : -1, vid, out, blob);
+	rc = read_columns(c, st, what == DB_READ_BODY ? NVER : -1, vid, out,
+	    blob);
 	sqlite3_reset(st);
 	return rc;
 }
@@ -229,8 +229,8 @@ get_current(struct db_conn *c, int64_t bucket, const char *key,
 	out->mtime_us = sqlite3_column_int64(st, NVER + 1);
 	db_vid_encode(c, vid, (unsigned)sqlite3_column_int(st, NVER + 2),
 	    out->version_id);
-	rc = read_columns(
-	    c, st, what == DB_READ_BODY ? NVER + 3 : -1, vid, out, blob);
+	rc = read_columns(c, st, what == DB_READ_BODY ? NVER + 3 : -1, vid, out,
+	    blob);
 	sqlite3_reset(st);
 	return rc;
 }

@@ -42,29 +42,29 @@ get_row(struct db_conn *c, enum db_st id, int64_t bucket, const char *key,
 }
 
 enum db_rc
-db_row_current(
-    struct db_conn *c, int64_t bucket, const char *key, struct db_row *r)
+db_row_current(struct db_conn *c, int64_t bucket, const char *key,
+    struct db_row *r)
 {
 	return get_row(c, ST_CUR_GET, bucket, key, r);
 }
 
 enum db_rc
-db_row_newest_old(
-    struct db_conn *c, int64_t bucket, const char *key, struct db_row *r)
+db_row_newest_old(struct db_conn *c, int64_t bucket, const char *key,
+    struct db_row *r)
 {
 	return get_row(c, ST_OLD_TOP, bucket, key, r);
 }
 
 enum db_rc
-db_row_oldest(
-    struct db_conn *c, int64_t bucket, const char *key, struct db_row *r)
+db_row_oldest(struct db_conn *c, int64_t bucket, const char *key,
+    struct db_row *r)
 {
 	return get_row(c, ST_OLD_FIRST, bucket, key, r);
 }
 
 enum db_rc
-db_row_null(
-    struct db_conn *c, int64_t bucket, const char *key, struct db_row *r)
+db_row_null(struct db_conn *c, int64_t bucket, const char *key,
+    struct db_row *r)
 {
 	return get_row(c, ST_OLD_NULL, bucket, key, r);
 }
@@ -106,8 +106,8 @@ db_row_version(struct db_conn *c, int64_t bucket, const char *key,
 }
 
 static void
-bind_row(
-    sqlite3_stmt *st, int64_t bucket, const char *key, const struct db_row *r)
+bind_row(sqlite3_stmt *st, int64_t bucket, const char *key,
+    const struct db_row *r)
 {
 	sqlite3_bind_int64(st, 1, bucket);
 	db_bind_key(st, 2, key);
@@ -120,8 +120,8 @@ bind_row(
 }
 
 enum db_rc
-db_row_put_current(
-    struct db_conn *c, int64_t bucket, const char *key, const struct db_row *r)
+db_row_put_current(struct db_conn *c, int64_t bucket, const char *key,
+    const struct db_row *r)
 {
 	bind_row(c->st[ST_CUR_PUT], bucket, key, r);
 	return db_run(c, ST_CUR_PUT);
@@ -136,8 +136,8 @@ db_row_drop_current(struct db_conn *c, int64_t bucket, const char *key)
 }
 
 enum db_rc
-db_row_put_old(
-    struct db_conn *c, int64_t bucket, const char *key, const struct db_row *r)
+db_row_put_old(struct db_conn *c, int64_t bucket, const char *key,
+    const struct db_row *r)
 {
 	bind_row(c->st[ST_OLD_PUT], bucket, key, r);
 	sqlite3_bind_int64(c->st[ST_OLD_PUT], 9, r->since_us);

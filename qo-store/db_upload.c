@@ -42,8 +42,8 @@ enum db_rc
 db_upload_get(struct db *db, int64_t bucket, const char *key,
     const char *upload_id, struct db_upload *out)
 {
-	return db_read_logged(
-	    db, db_upload_find(&db->rd, bucket, key, upload_id, out));
+	return db_read_logged(db,
+	    db_upload_find(&db->rd, bucket, key, upload_id, out));
 }
 
 enum db_rc
@@ -134,8 +134,8 @@ db_do_upload_create(struct db *db, struct db_op *op)
 }
 
 enum db_rc
-db_part_find(
-    struct db_conn *c, const char *upload, int number, struct db_part_row *p)
+db_part_find(struct db_conn *c, const char *upload, int number,
+    struct db_part_row *p)
 {
 	sqlite3_stmt *st = c->st[ST_PART_GET];
 	enum db_rc rc;

@@ -139,8 +139,8 @@ insert_version(struct db *db, const struct db_put *p, const struct db_row *r)
 	if (blob != NULL || r->size == 0)
 		sqlite3_bind_null(st, 14);
 	else
-		sqlite3_bind_blob(
-		    st, 14, db_body_data(p->body), (int)r->size, SQLITE_STATIC);
+		sqlite3_bind_blob(st, 14, db_body_data(p->body), (int)r->size,
+		    SQLITE_STATIC);
 	return db_run(&db->wr, ST_VER_PUT);
 }
 
@@ -312,8 +312,8 @@ delete_version(struct db *db, const struct key_state *s, struct db_delete *d)
 	bool current;
 
 	(void)strlcpy(d->out_version, d->version_id, sizeof(d->out_version));
-	rc = db_row_version(
-	    &db->wr, s->bucket, s->key, d->version_id, &r, &current);
+	rc = db_row_version(&db->wr, s->bucket, s->key, d->version_id, &r,
+	    &current);
 	if (rc != DB_OK)
 		return rc == DB_NO_VERSION ? DB_OK : rc;
 	d->existed = true;
@@ -328,8 +328,8 @@ delete_version(struct db *db, const struct key_state *s, struct db_delete *d)
 }
 
 enum db_rc
-db_delete_one(
-    struct db *db, int64_t bucket, const char *owner, struct db_delete *d)
+db_delete_one(struct db *db, int64_t bucket, const char *owner,
+    struct db_delete *d)
 {
 	struct key_state s;
 	enum db_rc rc;
@@ -352,8 +352,8 @@ db_do_delete(struct db *db, struct db_op *op)
 
 	rc = db_bucket_versioning(&db->wr, op->bucket_id, &versioning);
 	for (i = 0; i < op->ndeletes && rc == DB_OK; i++) {
-		op->deletes[i].rc = db_delete_one(
-		    db, op->bucket_id, op->owner, &op->deletes[i]);
+		op->deletes[i].rc = db_delete_one(db, op->bucket_id, op->owner,
+		    &op->deletes[i]);
 		/* One key's refusal is its own; a failing disk is all's. */
 		if (db_rc_fatal(op->deletes[i].rc))
 			rc = op->deletes[i].rc;

@@ -36,8 +36,8 @@ complain(struct reader *rd, unsigned line, const char *what)
 
 	rd->bad = true;
 	if (line > 0)
-		(void)snprintf(
-		    text, sizeof(text), "%s:%u: %s", rd->path, line, what);
+		(void)snprintf(text, sizeof(text), "%s:%u: %s", rd->path, line,
+		    what);
 	else
 		(void)snprintf(text, sizeof(text), "%s: %s", rd->path, what);
 	rd->report(text, rd->arg);
@@ -235,8 +235,8 @@ on_item(void *arg, const struct ini_item *it)
 		k = xcalloc(1, sizeof(*k));
 		k->refs = 1;
 		k->name = xstrdup(*it->name != '\0' ? it->name : it->type);
-		ks->list = xreallocarray(
-		    ks->list, ks->n + 1, sizeof(*ks->list));
+		ks->list = xreallocarray(ks->list, ks->n + 1,
+		    sizeof(*ks->list));
 		ks->list[ks->n++] = k;
 		rd->line = it->line;
 		break;
@@ -278,8 +278,8 @@ sort_and_check(struct reader *rd)
 }
 
 struct keys *
-keys_load(
-    const char *path, void (*report)(const char *line, void *arg), void *arg)
+keys_load(const char *path, void (*report)(const char *line, void *arg),
+    void *arg)
 {
 	struct reader rd = { .path = path, .report = report, .arg = arg };
 	struct qo_err err;

@@ -42,8 +42,8 @@ struct key {
 struct keys;
 
 /* NULL when anything is wrong: each mistake goes to report as one line. */
-struct keys *keys_load(
-    const char *path, void (*report)(const char *line, void *arg), void *arg);
+struct keys *keys_load(const char *path,
+    void (*report)(const char *line, void *arg), void *arg);
 void keys_free(struct keys *k); /* NULL is fine; held keys live on */
 size_t keys_count(const struct keys *k);
 /* Held for the caller, or NULL. */

@@ -169,15 +169,15 @@ on_timer(struct loop_timer *t)
 
 	/* A pass that is still going on is not started twice. */
 	if (lr->jobs != NULL || walk_buckets(lr, true))
-		loop_timer_set_ms(
-		    lr->loop, &lr->timer, lr->interval_ms, on_timer, lr);
+		loop_timer_set_ms(lr->loop, &lr->timer, lr->interval_ms,
+		    on_timer, lr);
 	if (!lr->busy)
 		step(lr);
 }
 
 struct lifecycle_run *
-lifecycle_run_new(
-    struct loop *l, struct db *db, int64_t interval_ms, int64_t day_ms)
+lifecycle_run_new(struct loop *l, struct db *db, int64_t interval_ms,
+    int64_t day_ms)
 {
 	struct lifecycle_run *lr;
 
@@ -196,8 +196,8 @@ void
 lifecycle_run_wake(struct lifecycle_run *lr)
 {
 	if (!lr->stopped && !loop_timer_is_set(&lr->timer))
-		loop_timer_set_ms(
-		    lr->loop, &lr->timer, lr->interval_ms, on_timer, lr);
+		loop_timer_set_ms(lr->loop, &lr->timer, lr->interval_ms,
+		    on_timer, lr);
 }
 
 void

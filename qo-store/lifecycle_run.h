@@ -15,8 +15,8 @@ struct lifecycle_run;
 
 /* interval_ms between the starts of two passes, day_ms is the length of a
  * day (tests make it short).  The first pass is one interval away. */
-struct lifecycle_run *lifecycle_run_new(
-    struct loop *l, struct db *db, int64_t interval_ms, int64_t day_ms);
+struct lifecycle_run *lifecycle_run_new(struct loop *l, struct db *db,
+    int64_t interval_ms, int64_t day_ms);
 /* A bucket has got rules: makes sure that the timer runs. */
 void lifecycle_run_wake(struct lifecycle_run *lr);
 /* No further step; the one under way is waited for by db_close. */

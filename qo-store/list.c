@@ -94,11 +94,11 @@ add_echo(struct list *l)
 		xml_add(b, "EncodingType", "url");
 	if (l->v2) {
 		xmlout_key(b, "ContinuationToken", l->token, false);
-		xmlout_key(
-		    b, "StartAfter", request_param(r, "start-after"), l->url);
+		xmlout_key(b, "StartAfter", request_param(r, "start-after"),
+		    l->url);
 	} else {
-		xmlout_key(
-		    b, "Marker", l->q.after != NULL ? l->q.after : "", l->url);
+		xmlout_key(b, "Marker", l->q.after != NULL ? l->q.after : "",
+		    l->url);
 	}
 }
 
@@ -136,8 +136,8 @@ list_run(struct list *l)
 	xmlout_root(&l->xml, "ListBucketResult");
 	add_echo(l);
 	if (l->q.max > 0)
-		rc = db_list(
-		    r->srv->db, r->bucket->b.id, &l->q, &cb, &more, &next);
+		rc = db_list(r->srv->db, r->bucket->b.id, &l->q, &cb, &more,
+		    &next);
 	if (rc == DB_OK)
 		add_tail(l, more, next);
 	free(next);
@@ -210,8 +210,8 @@ list_params(struct list *l)
 	l->q.delimiter = request_param(r, "delimiter");
 	if (l->q.delimiter != NULL && *l->q.delimiter == '\0')
 		l->q.delimiter = NULL;
-	e = request_param_int(
-	    r, "max-keys", LIST_KEYS_MAX, LIST_KEYS_MAX, &l->max);
+	e = request_param_int(r, "max-keys", LIST_KEYS_MAX, LIST_KEYS_MAX,
+	    &l->max);
 	if (e != S3_OK)
 		return e;
 	l->q.max = (size_t)l->max;

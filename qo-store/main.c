@@ -208,10 +208,10 @@ drain(struct app *app)
 		return;
 	}
 	app->draining = true;
-	log_info(
-	    "draining connections=%zu", httpd_connections(app->server->httpd));
-	loop_timer_set_ms(
-	    app->loop, &app->deadline, app->opts.drain_ms, on_deadline, app);
+	log_info("draining connections=%zu",
+	    httpd_connections(app->server->httpd));
+	loop_timer_set_ms(app->loop, &app->deadline, app->opts.drain_ms,
+	    on_deadline, app);
 	server_drain(app->server, on_drained, app);
 }
 

@@ -20,8 +20,8 @@
  * object lock, grants, storage classes other than STANDARD.  aws-chunked is
  * taken out of Content-Encoding.
  */
-enum s3_err
-meta_collect(struct pool *a, const struct httpd_req *http, char **out);
+enum s3_err meta_collect(struct pool *a, const struct httpd_req *http,
+    char **out);
 /* Only the refusals, for writes that keep nothing (parts, copies). */
 enum s3_err meta_refuse(const struct httpd_req *http);
 

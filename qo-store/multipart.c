@@ -41,15 +41,15 @@ op_upload_create(struct request *r)
 
 	e = meta_collect(&r->mem, r->http, &r->op.meta.headers);
 	if (e == S3_OK)
-		e = acl_parse_canned(
-		    request_header(r, "x-amz-acl"), &r->op.meta.acl);
+		e = acl_parse_canned(request_header(r, "x-amz-acl"),
+		    &r->op.meta.acl);
 	name = request_header(r, "x-amz-checksum-algorithm");
 	if (e == S3_OK && name != NULL) {
 		if (checksum_by_name(name, &alg) == -1)
 			e = S3_INVALID_REQUEST;
 		else
-			reply_header(
-			    r, "x-amz-checksum-algorithm", checksum_name(alg));
+			reply_header(r, "x-amz-checksum-algorithm",
+			    checksum_name(alg));
 	}
 	if (e != S3_OK) {
 		reply_error(r, e);
@@ -79,8 +79,8 @@ op_part_put_start(struct request *r)
 	}
 	memset(&u, 0, sizeof(u));
 	r->op.upload_id = request_param(r, "uploadId");
-	rc = db_upload_get(
-	    r->srv->db, r->bucket->b.id, r->key, r->op.upload_id, &u);
+	rc = db_upload_get(r->srv->db, r->bucket->b.id, r->key, r->op.upload_id,
+	    &u);
 	if (rc != DB_OK) {
 		reply_db(r, rc);
 		return -1;
@@ -171,8 +171,8 @@ on_close(struct xml *x, const struct xml_elem *e, void *arg)
 		if (checksum_by_name(e->name + 8, &alg) == -1)
 			return xml_refuse(x, "unknown element %s", e->name);
 		/* As it is stored: "crc32:base64". */
-		p->checksum = pool_printf(
-		    &c->r->mem, "%s:%s", checksum_header(alg) + 15, e->text);
+		p->checksum = pool_printf(&c->r->mem, "%s:%s",
+		    checksum_header(alg) + 15, e->text);
 	}
 	return 0;
 }
@@ -229,8 +229,8 @@ complete_done(struct request *r)
 	buf_init(&b, 64 * 1024);
 	xmlout_root(&b, "CompleteMultipartUploadResult");
 	xml_add(&b, "Location",
-	    pool_printf(
-		&r->mem, "http://%s%s", host != NULL ? host : "", r->resource));
+	    pool_printf(&r->mem, "http://%s%s", host != NULL ? host : "",
+		r->resource));
 	xml_add(&b, "Bucket", r->bucket_name);
 	xml_add(&b, "Key", r->key);
 	xmlout_etag(&b, r->op.out_etag);

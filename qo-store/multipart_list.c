@@ -58,8 +58,8 @@ op_list_parts(struct request *r)
 
 	e = request_param_int(r, "max-parts", PAGE, PAGE, &max);
 	if (e == S3_OK)
-		e = request_param_int(
-		    r, "part-number-marker", 0, 10000, &marker);
+		e = request_param_int(r, "part-number-marker", 0, 10000,
+		    &marker);
 	if (e != S3_OK) {
 		reply_error(r, e);
 		return;

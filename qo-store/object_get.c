@@ -220,8 +220,8 @@ get_verified(struct request *r)
 	struct db_obj *o = &g->obj;
 
 	if (o->file_fd == -1 ||
-	    verified_has(
-		o->version_id, o->etag, o->mtime_us, loop_now(r->srv->loop))) {
+	    verified_has(o->version_id, o->etag, o->mtime_us,
+		loop_now(r->srv->loop))) {
 		send_body(r);
 		return;
 	}
@@ -295,8 +295,8 @@ get_range(struct request *r, struct get *g)
 	}
 	text = request_header(r, "range");
 	if (text != NULL &&
-	    !condition_if_range(
-		request_header(r, "if-range"), g->obj.etag, g->obj.mtime_us))
+	    !condition_if_range(request_header(r, "if-range"), g->obj.etag,
+		g->obj.mtime_us))
 		text = NULL;
 	switch (range_parse(text, g->obj.size, &g->off, &g->len)) {
 	case RANGE_WHOLE:

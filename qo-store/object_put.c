@@ -16,8 +16,8 @@ op_object_put_start(struct request *r)
 
 	e = meta_collect(&r->mem, r->http, &r->op.meta.headers);
 	if (e == S3_OK)
-		e = acl_parse_canned(
-		    request_header(r, "x-amz-acl"), &r->op.meta.acl);
+		e = acl_parse_canned(request_header(r, "x-amz-acl"),
+		    &r->op.meta.acl);
 	if (e == S3_OK)
 		e = condition_write_parse(&r->mem,
 		    request_header(r, "if-match"),
@@ -87,8 +87,8 @@ op_object_delete(struct request *r)
 		reply_error(r, S3_NOT_IMPLEMENTED);
 		return;
 	}
-	e = condition_write_parse(
-	    &r->mem, request_header(r, "if-match"), NULL, false, &c);
+	e = condition_write_parse(&r->mem, request_header(r, "if-match"), NULL,
+	    false, &c);
 	if (e != S3_OK) {
 		reply_error(r, e);
 		return;

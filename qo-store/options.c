@@ -136,8 +136,8 @@ load_conf(struct options *o, const char *path)
 	for (i = 0; c->store.public_prefixes != NULL &&
 	     c->store.public_prefixes[i] != NULL;
 	     i++)
-		prefixes_add(
-		    &o->store.public_prefixes, c->store.public_prefixes[i]);
+		prefixes_add(&o->store.public_prefixes,
+		    c->store.public_prefixes[i]);
 	set(&o->log, c->qod.log);
 	o->log_format = (enum log_format)c->qod.log_format;
 	o->log_level = (enum log_level)c->qod.log_level;
@@ -223,8 +223,8 @@ apply(struct options *o, int c, const char *arg)
 		o->store.replay_cache = true;
 		break;
 	case OPT_LIFECYCLE:
-		o->store.lifecycle_ms = number(
-		    "--lifecycle-interval", arg, 1, INT32_MAX);
+		o->store.lifecycle_ms = number("--lifecycle-interval", arg, 1,
+		    INT32_MAX);
 		break;
 	case OPT_DAY:
 		o->store.day_ms = number("--lifecycle-day", arg, 1, INT32_MAX);

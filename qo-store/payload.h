@@ -55,8 +55,8 @@ void payload_reset(struct payload *p); /* ready for the next request */
 void payload_fini(struct payload *p);
 
 /* Reads the headers; anything but S3_OK refuses the body unread. */
-enum s3_err payload_begin(
-    struct payload *p, struct request *r, struct payload_limit *limit);
+enum s3_err payload_begin(struct payload *p, struct request *r,
+    struct payload_limit *limit);
 enum s3_err payload_add(struct payload *p, const char *data, size_t len);
 /* The body is complete: is it what was said? */
 enum s3_err payload_end(struct payload *p);

@@ -17,11 +17,11 @@ enum range_rc {
 };
 
 /* text may be NULL.  RANGE_PART sets *off and *len, inside size. */
-enum range_rc
-range_parse(const char *text, int64_t size, int64_t *off, int64_t *len);
+enum range_rc range_parse(const char *text, int64_t size, int64_t *off,
+    int64_t *len);
 /* x-amz-copy-source-range: exactly bytes=first-last; -1 when it is not, or
  * lies outside. */
-int
-range_parse_copy(const char *text, int64_t size, int64_t *off, int64_t *len);
+int range_parse_copy(const char *text, int64_t size, int64_t *off,
+    int64_t *len);
 
 #endif

@@ -22,7 +22,7 @@ enum replay_rc {
 	REPLAY_FULL
 };
 /* a was checked and found good. */
-enum replay_rc replay_take(
-    struct replay *p, const struct qo_sigv4_auth *a, struct qo_wall now);
+enum replay_rc replay_take(struct replay *p, const struct qo_sigv4_auth *a,
+    struct qo_wall now);
 
 #endif

@@ -24,8 +24,8 @@ void reply_empty(struct request *r, int status);
 void reply_xml(struct request *r, int status, struct buf *b);
 /* The bodies of objects: headers have been added by the caller. */
 void reply_data(struct request *r, int status, const char *p, size_t len);
-void
-reply_file(struct request *r, int status, int fd, int64_t off, int64_t len);
+void reply_file(struct request *r, int status, int fd, int64_t off,
+    int64_t len);
 void reply_head(struct request *r, int status, int64_t length);
 
 /* Adds a header to the answer to come. */

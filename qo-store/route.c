@@ -164,8 +164,8 @@ decode(char *dst, const char *src, size_t len)
 }
 
 enum s3_err
-route_split(
-    struct pool *a, const char *path, const char **bucket, const char **key)
+route_split(struct pool *a, const char *path, const char **bucket,
+    const char **key)
 {
 	size_t blen, klen;
 	ptrdiff_t n;

@@ -65,8 +65,8 @@ struct route {
  * pool).  S3_OK, S3_INVALID_URI (bad %, NUL, not UTF-8),
  * S3_KEY_TOO_LONG.  Dots and double slashes are part of the key.
  */
-enum s3_err route_split(
-    struct pool *a, const char *path, const char **bucket, const char **key);
+enum s3_err route_split(struct pool *a, const char *path, const char **bucket,
+    const char **key);
 /* copy: there is an x-amz-copy-source header. */
 void route_find(struct route *out, const char *method, const char *bucket,
     const char *key, const struct uri_query *q, bool copy);

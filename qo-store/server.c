@@ -117,8 +117,8 @@ parse_target(struct request *r)
 	if (e != S3_OK)
 		return e;
 	if (*http->query != '\0' &&
-	    (uri_query_parse(
-		 &r->query, http->query, PARAMS_MAX, URI_PLUS_SPACE) == -1 ||
+	    (uri_query_parse(&r->query, http->query, PARAMS_MAX,
+		 URI_PLUS_SPACE) == -1 ||
 		!query_ok(&r->query)))
 		return S3_INVALID_URI;
 	route_find(&r->route, http->method, r->bucket_name, r->key, &r->query,
@@ -346,8 +346,8 @@ server_new(struct loop *l, const struct store_conf *conf, struct db *db,
 	s->signer = qo_sigv4_new();
 	s->buckets = bcache_new(db);
 	s->wait = wait_new(l, db_seq(db));
-	s->lifecycle = lifecycle_run_new(
-	    l, db, conf->lifecycle_ms, conf->day_ms);
+	s->lifecycle = lifecycle_run_new(l, db, conf->lifecycle_ms,
+	    conf->day_ms);
 	if (conf->replay_cache)
 		s->replay = replay_new();
 	arc4random_buf(&s->next_id, sizeof(s->next_id));

@@ -87,7 +87,7 @@ op_preflight(struct request *r)
 	if (rule->expose != NULL)
 		reply_header(r, "Access-Control-Expose-Headers", rule->expose);
 	if (rule->max_age >= 0)
-		httpd_header_addf(
-		    r->http, "Access-Control-Max-Age", "%ld", rule->max_age);
+		httpd_header_addf(r->http, "Access-Control-Max-Age", "%ld",
+		    rule->max_age);
 	reply_empty(r, 200);
 }

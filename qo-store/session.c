@@ -48,8 +48,8 @@ read_wish(const struct request *r, struct wish *w)
 	}
 	w->seconds = TOKEN_SECONDS;
 	if ((text = param(r, &form, "DurationSeconds")) != NULL)
-		w->seconds = strtonum(
-		    text, TOKEN_SECONDS_MIN, TOKEN_SECONDS_MAX, &why);
+		w->seconds = strtonum(text, TOKEN_SECONDS_MIN,
+		    TOKEN_SECONDS_MAX, &why);
 	if (why != NULL)
 		wrong = "ValidationError";
 	text = param(r, &form, "Action");

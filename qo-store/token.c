@@ -24,11 +24,11 @@ mac_hex(const struct key *k, const char *label, const char *text,
 }
 
 static void
-derive(
-    const struct key *k, const char *body, const char *nonce, struct token *out)
+derive(const struct key *k, const char *body, const char *nonce,
+    struct token *out)
 {
-	(void)snprintf(
-	    out->access_key, sizeof(out->access_key), "QOT%s", nonce);
+	(void)snprintf(out->access_key, sizeof(out->access_key), "QOT%s",
+	    nonce);
 	mac_hex(k, "qo session secret", body, out->secret);
 }
 
@@ -38,8 +38,8 @@ token_mint(const struct key *k, enum token_scope scope, int64_t expires,
 {
 	char body[TOKEN_SIZE], mac[HEX_SIZE(SHA256_LEN)], nonce[17];
 
-	(void)snprintf(
-	    nonce, sizeof(nonce), "%08X%08X", arc4random(), arc4random());
+	(void)snprintf(nonce, sizeof(nonce), "%08X%08X", arc4random(),
+	    arc4random());
 	(void)snprintf(body, sizeof(body), "1.%c.%lld.%s.%s",
 	    scope == TOKEN_OPERATOR ? 'o' : 'r', (long long)expires, nonce,
 	    k->access_key);

@@ -70,8 +70,8 @@ versions_params(struct versions *v)
 	v->q.delimiter = request_param(r, "delimiter");
 	if (v->q.delimiter != NULL && *v->q.delimiter == '\0')
 		v->q.delimiter = NULL;
-	e = request_param_int(
-	    r, "max-keys", LIST_KEYS_MAX, LIST_KEYS_MAX, &v->max);
+	e = request_param_int(r, "max-keys", LIST_KEYS_MAX, LIST_KEYS_MAX,
+	    &v->max);
 	if (e != S3_OK)
 		return e;
 	v->q.max = (size_t)v->max;
@@ -100,8 +100,8 @@ add_echo(struct versions *v)
 	xml_add(b, "Name", v->r->bucket_name);
 	xmlout_key(b, "Prefix", v->q.prefix, v->url);
 	xmlout_key(b, "Delimiter", v->q.delimiter, v->url);
-	xmlout_key(
-	    b, "KeyMarker", v->key_marker != NULL ? v->key_marker : "", v->url);
+	xmlout_key(b, "KeyMarker", v->key_marker != NULL ? v->key_marker : "",
+	    v->url);
 	xml_add(b, "VersionIdMarker",
 	    v->version_marker != NULL ? v->version_marker : "");
 	xml_add_int(b, "MaxKeys", v->max);

@@ -53,8 +53,8 @@ enum wait_rc {
 	WAIT_FULL     /* too many wait already */
 };
 /* bucket, prefix, wake and arg of wt are set by the caller. */
-enum wait_rc
-wait_hold(struct wait *w, struct waiter *wt, int64_t since, int64_t ms);
+enum wait_rc wait_hold(struct wait *w, struct waiter *wt, int64_t since,
+    int64_t ms);
 void wait_cancel(struct waiter *wt); /* harmless when not held */
 /* Wakes all, now and in future. */
 void wait_drain(struct wait *w);

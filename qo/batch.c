@@ -140,8 +140,8 @@ stop(struct batch *b)
 	if (b->stopped)
 		return;
 	b->stopped = true;
-	exit_say(
-	    "stopped: lines after %zu were not submitted", b->lines.number);
+	exit_say("stopped: lines after %zu were not submitted",
+	    b->lines.number);
 	qo_bulk_stop(&b->bulk.bulk);
 }
 
@@ -201,8 +201,8 @@ batch_submit(struct session *s, const char *path, const struct qo_draft *base,
 		return exit_usage("--batch: %s", err.msg);
 	b.lines.ready = on_lines;
 	b.lines.arg = &b;
-	qo_bulk_submit_init(
-	    &b.bulk, s->q, (size_t)s->conf->submit.max_inflight);
+	qo_bulk_submit_init(&b.bulk, s->q,
+	    (size_t)s->conf->submit.max_inflight);
 	b.bulk.next = next;
 	b.bulk.ended = ended;
 	b.bulk.arg = &b;

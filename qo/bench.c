@@ -102,8 +102,8 @@ add(struct bench_run *r, const struct qo_entry *e)
 /* Submitting */
 
 static enum qo_bulk_next
-next_submit(
-    struct qo_bulk_submit *bs, const struct qo_submission **sub, void **item)
+next_submit(struct qo_bulk_submit *bs, const struct qo_submission **sub,
+    void **item)
 {
 	struct bench_run *r = bs->arg;
 

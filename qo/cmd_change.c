@@ -78,8 +78,8 @@ print_json(struct change *c, const struct qo_admin *a)
 	    ch->task.status != QO_STATUS_NONE ? qo_status_name(ch->task.status)
 					      : NULL);
 	if (ch->rc == QO_OK && a->op == QO_ADMIN_CANCEL)
-		out_json_bool(
-		    &b, "cancel_requested", ch->task.cancel_requested);
+		out_json_bool(&b, "cancel_requested",
+		    ch->task.cancel_requested);
 	if (ch->rc != QO_OK)
 		out_json_str(&b, "error", ch->err.msg);
 	out_json_close(&b, '}');
@@ -157,8 +157,8 @@ change_all(struct change *c, const struct opts *o, int64_t rate)
 	c->bulk.arg = c;
 	if (c->format != OUT_TEXT)
 		out_list_begin(&c->list, c->format);
-	progress_start(
-	    &c->progress, qo_admin_op_name(c->verb->op), (int64_t)c->n);
+	progress_start(&c->progress, qo_admin_op_name(c->verb->op),
+	    (int64_t)c->n);
 	c->progress.on = c->progress.on && c->n > 1;
 	qo_bulk_admin_wait(&c->bulk);
 	progress_clear(&c->progress);
@@ -227,8 +227,8 @@ on_found(void *arg, const struct qo_task *t, const char *text, size_t len)
 	}
 	out_cell(l->table, OUT_PLAIN, "%s", t->id);
 	out_cell(l->table, OUT_PLAIN, "%s", qo_status_name(t->status));
-	out_cell(
-	    l->table, OUT_PLAIN, "%s", out_duration_text(ms > 0 ? ms : 0, age));
+	out_cell(l->table, OUT_PLAIN, "%s",
+	    out_duration_text(ms > 0 ? ms : 0, age));
 	out_cell(l->table, OUT_PLAIN, "%s", t->task_type);
 	out_cell(l->table, OUT_PLAIN, "%s",
 	    t->last_error != NULL ? t->last_error : "");

@@ -28,8 +28,8 @@ keep(struct session *s, const struct qo_probe *p)
 	qo_s3_now(s->s3, NULL, &now, NULL);
 	buf_init(&text, 65536);
 	qo_probe_encode(p, now, &text);
-	rc = qo_control_update(
-	    s->s3, c->bucket, c->prefix, keep_verdict, &text, &ctl, &err);
+	rc = qo_control_update(s->s3, c->bucket, c->prefix, keep_verdict, &text,
+	    &ctl, &err);
 	buf_fini(&text);
 	if (rc == QO_OK)
 		qo_control_fini(&ctl);
@@ -87,8 +87,8 @@ doctor_print(const struct qo_probe *p)
 
 	for (i = 0; i < p->n; i++) {
 		c = &p->checks[i];
-		out_text(
-		    style_of(c->level), "%s", qo_probe_level_name(c->level));
+		out_text(style_of(c->level), "%s",
+		    qo_probe_level_name(c->level));
 		out_line("  %-20s %s", c->name, c->detail);
 		if (c->fix != NULL)
 			out_line("      %-20s fix: %s", "", c->fix);

@@ -109,8 +109,8 @@ put_value(const struct qo_json *v)
 	else if (v->len <= VALUE_MAX)
 		out_text(OUT_PLAIN, "%.*s", (int)v->len, v->p);
 	else
-		out_text(
-		    OUT_PLAIN, "%.*s... (%zu bytes)", VALUE_MAX, v->p, v->len);
+		out_text(OUT_PLAIN, "%.*s... (%zu bytes)", VALUE_MAX, v->p,
+		    v->len);
 }
 
 static void

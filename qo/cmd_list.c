@@ -53,8 +53,8 @@ parse_tags(struct list *l, const struct opts *o)
 
 	for (; (text = opts_nth(o, "tag", l->ntags)) != NULL; l->ntags++) {
 		if (l->ntags == TAGS_ASKED)
-			return exit_usage(
-			    "--tag: at most %d of them", TAGS_ASKED);
+			return exit_usage("--tag: at most %d of them",
+			    TAGS_ASKED);
 		if (qo_tags_split(text, l->tags[l->ntags].name,
 			&l->tags[l->ntags].value, &err) == -1)
 			return exit_usage("--tag: %s", err.msg);
@@ -159,8 +159,8 @@ add_row(struct list *l, const struct qo_task *t)
 }
 
 static bool
-on_task(
-    struct qo_scan *s, const struct qo_task *t, const char *text, size_t len)
+on_task(struct qo_scan *s, const struct qo_task *t, const char *text,
+    size_t len)
 {
 	struct list *l = s->arg;
 	size_t left;
@@ -201,15 +201,15 @@ static void
 say_end(const struct list *l, const struct qo_scan *scan)
 {
 	if (scan->sources == QO_SCAN_TASKS)
-		exit_say(
-		    "listed %zu objects, read %zu", scan->listed, scan->read);
+		exit_say("listed %zu objects, read %zu", scan->listed,
+		    scan->read);
 	if (scan->dropped > 0)
 		exit_say("only the newest %zu were looked at: use --shard",
 		    scan->nnames);
 	if (l->shown == l->limit && scan->read < scan->nnames &&
 	    l->format == OUT_TEXT)
-		exit_say(
-		    "the newest %zu, there may be more: --limit", l->limit);
+		exit_say("the newest %zu, there may be more: --limit",
+		    l->limit);
 }
 
 static enum exit_code

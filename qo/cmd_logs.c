@@ -42,8 +42,8 @@ show(struct session *s, const char *id, int64_t attempt)
 		    (long long)attempt, id);
 		code = EXIT_NOENT;
 	} else {
-		code = session_fail(
-		    s, qo_s3_outcome_rc(r.res.outcome), &r.res.err);
+		code = session_fail(s, qo_s3_outcome_rc(r.res.outcome),
+		    &r.res.err);
 	}
 	qo_s3_req_fini(&r);
 	return code;

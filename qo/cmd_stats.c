@@ -87,8 +87,8 @@ static void
 add_age(struct buf *b, int64_t ms)
 {
 	if (ms < 0)
-		out_json_raw(
-		    b, "oldest_ready_seconds", &(struct qo_json){ "null", 4 });
+		out_json_raw(b, "oldest_ready_seconds",
+		    &(struct qo_json){ "null", 4 });
 	else
 		out_json_double(b, "oldest_ready_seconds", (double)ms / 1000);
 }
@@ -148,8 +148,8 @@ add_row(struct out_table *t, const char *name, const size_t *n, int64_t age)
 	out_cell(t, OUT_PLAIN, "%zu", sum(n));
 	for (p = 0; p < PRIORITIES; p++)
 		out_cell(t, OUT_PLAIN, "%zu", n[p]);
-	out_cell(
-	    t, OUT_PLAIN, "%s", age >= 0 ? out_duration_text(age, text) : "");
+	out_cell(t, OUT_PLAIN, "%s",
+	    age >= 0 ? out_duration_text(age, text) : "");
 }
 
 static void
@@ -219,8 +219,8 @@ run_stats(struct session *s, const struct opts *o)
 		else
 			show_text(s, &st, now);
 		if (scan.dropped > 0)
-			exit_say(
-			    "%zu more entries were not counted", scan.dropped);
+			exit_say("%zu more entries were not counted",
+			    scan.dropped);
 	}
 	qo_scan_fini(&scan);
 	return code;

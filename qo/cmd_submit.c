@@ -186,8 +186,8 @@ traceparent(void)
 }
 
 static enum exit_code
-submit_one(
-    struct session *s, const struct opts *o, const struct qo_submission *sub)
+submit_one(struct session *s, const struct opts *o,
+    const struct qo_submission *sub)
 {
 	struct qo_submit submit;
 	enum exit_code code;
@@ -219,8 +219,8 @@ check_order(struct session *s, const struct order * or, bool batch)
 		d.type = "x"; /* the lines have their own */
 	if (qo_wall_is_set(d.at))
 		return EXIT_OK; /* judged by the store's clock */
-	if (qo_draft_submission(
-		&d, &s->conf->submit, qo_wall_local(), &sub, &err) == -1)
+	if (qo_draft_submission(&d, &s->conf->submit, qo_wall_local(), &sub,
+		&err) == -1)
 		return exit_usage("--%s", err.msg);
 	return EXIT_OK;
 }

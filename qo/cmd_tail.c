@@ -60,8 +60,8 @@ by_id(const void *pa, const void *pb)
 /* Printing */
 
 static void
-print_task(
-    struct tail *tl, const struct qo_task *t, const char *text, size_t len)
+print_task(struct tail *tl, const struct qo_task *t, const char *text,
+    size_t len)
 {
 	char time[TASKVIEW_TIME_SIZE];
 	struct buf b;
@@ -123,8 +123,8 @@ look_at(struct tail *tl, struct seen *e, const struct qo_task *t,
 /* Reading what has moved */
 
 static int
-on_name(
-    struct qo_fetch *f, size_t i, char key[QO_KEY_SIZE], const char **version)
+on_name(struct qo_fetch *f, size_t i, char key[QO_KEY_SIZE],
+    const char **version)
 {
 	struct tail *tl = f->arg;
 
@@ -143,8 +143,8 @@ on_got(struct qo_fetch *f, size_t i, struct qo_s3_req *r)
 	if (r->res.outcome == QO_S3_NOT_FOUND)
 		return true;
 	if (r->res.outcome != QO_S3_OK) {
-		tl->code = session_fail(
-		    tl->s, qo_s3_outcome_rc(r->res.outcome), &r->res.err);
+		tl->code = session_fail(tl->s, qo_s3_outcome_rc(r->res.outcome),
+		    &r->res.err);
 		return false;
 	}
 	if (qo_scan_decode(&t, e->entry.id, r, &err) == -1) {

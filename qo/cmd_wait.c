@@ -68,8 +68,8 @@ look_at(struct waited *e, struct qo_s3_req *r)
 	struct qo_task t;
 	struct qo_err err;
 
-	if (qo_task_decode(
-		&t, e->id, r->res.body.data, r->res.body.len, &err) == -1) {
+	if (qo_task_decode(&t, e->id, r->res.body.data, r->res.body.len,
+		&err) == -1) {
 		exit_say("%s: %s", e->key, err.msg);
 		e->w->unhappy = true;
 		e->w->left--;
@@ -100,8 +100,8 @@ on_answer(struct qo_s3_req *r)
 		e->w->not_found = true;
 		e->w->left--;
 	} else if (e->w->code == EXIT_OK) {
-		e->w->code = session_fail(
-		    e->w->s, qo_s3_outcome_rc(r->res.outcome), &r->res.err);
+		e->w->code = session_fail(e->w->s,
+		    qo_s3_outcome_rc(r->res.outcome), &r->res.err);
 	}
 }
 
@@ -133,8 +133,8 @@ wait_all(struct wait *w, const struct opts *o, int64_t timeout_ms)
 	memset(&timer, 0, sizeof(timer));
 	all = xcalloc((size_t)o->nargs, sizeof(*all));
 	if (timeout_ms >= 0)
-		loop_timer_set_ms(
-		    w->s->loop, &timer, timeout_ms, on_timeout, w);
+		loop_timer_set_ms(w->s->loop, &timer, timeout_ms, on_timeout,
+		    w);
 	for (i = 0; i < o->nargs; i++) {
 		qo_s3_req_init(&all[i].req, QO_S3_GET, NULL, NULL);
 		all[i].w = w;
@@ -177,8 +177,8 @@ run_wait(struct session *s, const struct opts *o)
 	if (w.code != EXIT_OK)
 		return w.code;
 	if (w.left > 0) {
-		exit_say(
-		    "%zu of %d not ended after %s", w.left, o->nargs, text);
+		exit_say("%zu of %d not ended after %s", w.left, o->nargs,
+		    text);
 		return EXIT_TIMEOUT;
 	}
 	return w.not_found ? EXIT_NOENT : w.unhappy ? EXIT_FAILED : EXIT_OK;

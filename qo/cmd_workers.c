@@ -71,8 +71,8 @@ add_row(struct workers *w, const struct qo_worker_record *r)
 	out_cell(t, OUT_PLAIN, "%lld", (long long)r->tasks_completed);
 	out_cell(t, OUT_PLAIN, "%lld", (long long)r->tasks_failed);
 	out_cell(t, OUT_PLAIN, "%s",
-	    out_duration_text(
-		(w->now.us - r->started_at.us) / QO_US_PER_MS, text));
+	    out_duration_text((w->now.us - r->started_at.us) / QO_US_PER_MS,
+		text));
 	buf_init(&seen, 64);
 	taskview_add_when(&seen,
 	    r->last_heartbeat.us > w->now.us ? w->now : r->last_heartbeat,
@@ -89,8 +89,8 @@ add_row(struct workers *w, const struct qo_worker_record *r)
 /* Reading the records */
 
 static int
-on_name(
-    struct qo_fetch *f, size_t i, char key[QO_KEY_SIZE], const char **version)
+on_name(struct qo_fetch *f, size_t i, char key[QO_KEY_SIZE],
+    const char **version)
 {
 	struct workers *w = f->arg;
 
@@ -127,8 +127,8 @@ give(struct workers *w, struct qo_s3_req *r)
 		if (w->format == OUT_TEXT)
 			add_row(w, &rec);
 		else
-			taskview_add_line(
-			    &w->out, r->res.body.data, r->res.body.len);
+			taskview_add_line(&w->out, r->res.body.data,
+			    r->res.body.len);
 		qo_worker_record_fini(&rec);
 	}
 	free(id);
@@ -203,8 +203,8 @@ read_all(struct workers *w)
 
 	qo_walk_init(&w->walk, q->s3, q->index_bucket);
 	qo_fetch_init(&w->fetch, q->loop, q->s3, q->index_bucket);
-	snprintf(
-	    w->walk.prefix, sizeof(w->walk.prefix), "%sworkers/", q->prefix);
+	snprintf(w->walk.prefix, sizeof(w->walk.prefix), "%sworkers/",
+	    q->prefix);
 	w->walk.entry = on_entry;
 	w->walk.done = on_walked;
 	w->walk.arg = w;

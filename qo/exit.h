@@ -25,8 +25,8 @@ void exit_set_command(const char *name);
 /* `qo COMMAND: text` on stderr; whatever the text holds, one clean line. */
 void exit_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* The same; for `return exit_usage(...)`. */
-enum exit_code
-exit_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+enum exit_code exit_usage(const char *fmt, ...)
+    __attribute__((format(printf, 1, 2)));
 /* What this outcome means for the caller of qo; prints nothing. */
 enum exit_code exit_code_of(enum qo_rc rc);
 /* Prints err->msg unless rc is QO_OK; for `return exit_fail(rc, &err)`. */

@@ -24,8 +24,8 @@ put_wrapped(const char *text, size_t left, size_t at)
 		fwrite(text, 1, len, stdout);
 		at += len;
 		if (text[len] == '\n') { /* a line of its own */
-			printf(
-			    "\n%*s", text[len + 1] != '\n' ? (int)left : 0, "");
+			printf("\n%*s", text[len + 1] != '\n' ? (int)left : 0,
+			    "");
 			at = left;
 			len++;
 		}

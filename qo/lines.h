@@ -43,8 +43,8 @@ int lines_open(struct lines *l, struct loop *loop, const char *path, size_t max,
     struct qo_err *err);
 void lines_close(struct lines *l);
 /* *line is borrowed until the next call; without its newline. */
-enum lines_rc
-lines_next(struct lines *l, const char **line, size_t *len, struct qo_err *err);
+enum lines_rc lines_next(struct lines *l, const char **line, size_t *len,
+    struct qo_err *err);
 /* Newlines in a plain file, for a progress bar; -1: not known. */
 int64_t lines_count(const char *path);
 

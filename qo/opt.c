@@ -40,8 +40,8 @@ say_unknown(const struct opt *table, const char *word, char *msg, size_t size)
 		names[n] = table[n].name;
 	names[n] = NULL;
 	confval_shown(word, shown, sizeof(shown));
-	snprintf(
-	    name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="),
+	    word + 2);
 	near = word[1] == '-' ? confval_nearest(name, names) : NULL;
 	if (near != NULL)
 		snprintf(msg, size, "unknown option %s, did you mean --%s?",
@@ -77,8 +77,8 @@ need_value(const struct opt *opt, char *msg, size_t size)
 
 /* --name, --name=value; how many further words were used, or -1. */
 static int
-parse_long(
-    struct opts *o, char **argv, const char *next, char *msg, size_t size)
+parse_long(struct opts *o, char **argv, const char *next, char *msg,
+    size_t size)
 {
 	const char *name = argv[0] + 2, *value = NULL;
 	const struct opt *opt;
@@ -107,8 +107,8 @@ parse_long(
 
 /* -x, -xy, -xvalue; the same. */
 static int
-parse_short(
-    struct opts *o, char **argv, const char *next, char *msg, size_t size)
+parse_short(struct opts *o, char **argv, const char *next, char *msg,
+    size_t size)
 {
 	const struct opt *opt;
 	const char *p;

@@ -336,8 +336,8 @@ out_duration(struct buf *b, int64_t ms)
 	else if (s < 60)
 		buf_addf(b, "%llds", (long long)s);
 	else if (s < 3600)
-		buf_addf(
-		    b, "%lldm %llds", (long long)s / 60, (long long)s % 60);
+		buf_addf(b, "%lldm %llds", (long long)s / 60,
+		    (long long)s % 60);
 	else if (s < 86400)
 		buf_addf(b, "%lldh %lldm", (long long)s / 3600,
 		    (long long)s / 60 % 60);

@@ -80,8 +80,8 @@ sources_of(unsigned statuses)
 }
 
 static bool
-on_task(
-    struct qo_scan *s, const struct qo_task *t, const char *text, size_t len)
+on_task(struct qo_scan *s, const struct qo_task *t, const char *text,
+    size_t len)
 {
 	struct reading *r = s->arg;
 	struct select *sel = r->sel;

@@ -15,8 +15,8 @@ struct select {
 	struct qo_where where;
 	unsigned statuses; /* a task of another one is not meant */
 	/* Each that matches; may be NULL. */
-	void (*found)(
-	    void *arg, const struct qo_task *t, const char *text, size_t len);
+	void (*found)(void *arg, const struct qo_task *t, const char *text,
+	    size_t len);
 	void *arg;
 	/* out */
 	char (*ids)[QO_UUID_SIZE];

@@ -105,8 +105,8 @@ embedded_key(const struct conf *c, struct credfile *cred)
 }
 
 static void
-fill_s3_conf(
-    struct qo_s3_conf *out, const struct conf *c, const struct credfile *cred)
+fill_s3_conf(struct qo_s3_conf *out, const struct conf *c,
+    const struct credfile *cred)
 {
 	memset(out, 0, sizeof(*out));
 	out->endpoint = c->s3.url;
@@ -160,8 +160,8 @@ enum exit_code
 session_fail(struct session *s, enum qo_rc rc, const struct qo_err *err)
 {
 	if (rc == QO_NOENT && strcmp(err->s3_code, "NoSuchBucket") == 0)
-		exit_say(
-		    "there is no such bucket, run qo init first: %s", err->msg);
+		exit_say("there is no such bucket, run qo init first: %s",
+		    err->msg);
 	else if (rc == QO_AGAIN && err->http_status == 0)
 		exit_say("the store can not be reached%s: %s",
 		    is_embedded(s->conf) ? ", is it running?" : "", err->msg);
@@ -264,7 +264,7 @@ session_who(void)
 	if ((pw = getpwuid(geteuid())) != NULL)
 		snprintf(who, sizeof(who), "%.64s@%s", pw->pw_name, host);
 	else
-		snprintf(
-		    who, sizeof(who), "%lu@%s", (unsigned long)geteuid(), host);
+		snprintf(who, sizeof(who), "%lu@%s", (unsigned long)geteuid(),
+		    host);
 	return who;
 }

@@ -45,8 +45,8 @@ void session_fini(struct session *s);
 
 /* As exit_fail, for what the store answered; adds what helps when the bucket
  * is not there. */
-enum exit_code
-session_fail(struct session *s, enum qo_rc rc, const struct qo_err *err);
+enum exit_code session_fail(struct session *s, enum qo_rc rc,
+    const struct qo_err *err);
 /* Requests sent so far. */
 uint64_t session_requests(const struct session *s);
 /* user@host, for cancelled_by and submitted_by; borrowed, for ever. */

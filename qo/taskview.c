@@ -57,8 +57,8 @@ judge(struct session *s, const char *id, struct qo_s3_req *r, struct qo_task *t)
 		return EXIT_NOENT;
 	}
 	if (r->res.outcome != QO_S3_OK)
-		return session_fail(
-		    s, qo_s3_outcome_rc(r->res.outcome), &r->res.err);
+		return session_fail(s, qo_s3_outcome_rc(r->res.outcome),
+		    &r->res.err);
 	if (qo_task_decode(t, id, r->res.body.data, r->res.body.len, &err) == 0)
 		return EXIT_OK;
 	exit_say("%s: %s", r->key, err.msg);
@@ -66,8 +66,8 @@ judge(struct session *s, const char *id, struct qo_s3_req *r, struct qo_task *t)
 }
 
 enum exit_code
-taskview_get(
-    struct session *s, const char *id, struct qo_task *t, struct buf *text)
+taskview_get(struct session *s, const char *id, struct qo_task *t,
+    struct buf *text)
 {
 	struct qo_s3_req r;
 	char key[QO_KEY_SIZE];

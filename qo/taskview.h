@@ -19,8 +19,8 @@ enum exit_code taskview_check_type(const struct opts *o);
 
 /* One GET of a task; *t and text are the caller's to fini on EXIT_OK.
  * text may be NULL. */
-enum exit_code taskview_get(
-    struct session *s, const char *id, struct qo_task *t, struct buf *text);
+enum exit_code taskview_get(struct session *s, const char *id,
+    struct qo_task *t, struct buf *text);
 /* A record as one line of JSON: as it is stored, but for line breaks in it
  * (somebody's editor), which are taken out. */
 void taskview_add_line(struct out_list *l, const char *text, size_t len);
@@ -32,8 +32,8 @@ const char *taskview_time(struct qo_wall t, char out[TASKVIEW_TIME_SIZE]);
 void taskview_add_when(struct buf *b, struct qo_wall t, struct qo_wall now);
 
 /* The state in a few words: "due in 12s", "lease for 48s". */
-void
-taskview_add_state(struct buf *b, const struct qo_task *t, struct qo_wall now);
+void taskview_add_state(struct buf *b, const struct qo_task *t,
+    struct qo_wall now);
 /* What it waits for, until when, who holds it: a sentence on one line. */
 void taskview_add_why(struct buf *b, const struct qo_task *t,
     const struct qo_control *c, struct qo_wall now);

@@ -28,8 +28,8 @@ sink(const void *p, size_t len, void *arg)
 }
 
 static enum qo_awschunk_rc
-decode(
-    const struct qo_awschunk_conf *c, const uint8_t *p, size_t len, bool whole)
+decode(const struct qo_awschunk_conf *c, const uint8_t *p, size_t len,
+    bool whole)
 {
 	struct qo_awschunk *d;
 	enum qo_awschunk_rc rc;

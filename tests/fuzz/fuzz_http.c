@@ -46,8 +46,8 @@ piece(enum cut cut, const uint8_t *data, size_t off, size_t size)
 }
 
 static void
-read_chunked(
-    struct seen *s, enum cut cut, const uint8_t *data, size_t off, size_t size)
+read_chunked(struct seen *s, enum cut cut, const uint8_t *data, size_t off,
+    size_t size)
 {
 	struct httpchunk d;
 	const char *p = NULL;
@@ -57,9 +57,9 @@ read_chunked(
 	s->body_rc = HTTPPARSE_MORE;
 	for (end = off; s->body_rc == HTTPPARSE_MORE && end < size;) {
 		end += piece(cut, data, end, size);
-		while (
-		    (s->body_rc = httpchunk_next(&d, (const char *)data + off,
-			 end - off, &used, &p, &len)) == HTTPPARSE_DATA) {
+		while ((s->body_rc = httpchunk_next(&d,
+			    (const char *)data + off, end - off, &used, &p,
+			    &len)) == HTTPPARSE_DATA) {
 			buf_add(&s->body, p, len);
 			off += used;
 		}

@@ -39,8 +39,8 @@ take_apart(char *text, struct qo_sigv4_got *got, struct qo_kv *headers)
 	got->path = line != NULL ? strsep(&line, " ") : "/";
 	got->query = line;
 	got->headers = headers;
-	while (
-	    (line = strsep(&text, "\n")) != NULL && got->nheaders < NHEADERS) {
+	while ((line = strsep(&text, "\n")) != NULL &&
+	    got->nheaders < NHEADERS) {
 		value = strchr(line, ':');
 		if (value == NULL)
 			continue;

@@ -60,8 +60,8 @@ void live_expect(struct live *l, struct qo_s3_req *r, enum qo_s3_outcome want,
 /* Short forms of one request; each needs QO_S3_OK.  etag may be NULL. */
 void live_put(struct live *l, const char *bucket, const char *key,
     const char *body, char *etag);
-void live_same(
-    struct live *l, const char *bucket, const char *key, const char *body);
+void live_same(struct live *l, const char *bucket, const char *key,
+    const char *body);
 
 /* One plain libcurl request; the status, and the body in out.  headers is
  * NULL or ends with NULL. */

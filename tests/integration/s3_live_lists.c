@@ -76,8 +76,8 @@ walk(struct live *l, struct qo_s3_req *r, const char *const *want, size_t n)
 }
 
 static void
-delete_all(
-    struct live *l, const char *bucket, const char *const *keys, size_t n)
+delete_all(struct live *l, const char *bucket, const char *const *keys,
+    size_t n)
 {
 	struct qo_s3_delete_key *list = xcalloc(n, sizeof(*list));
 	struct qo_s3_req r;

@@ -39,8 +39,8 @@ put_if(struct live *l, const char *bucket, const char *key,
 }
 
 static void
-send_body(
-    struct live *l, enum qo_s3_op op, const char *bucket, const struct buf *b)
+send_body(struct live *l, enum qo_s3_op op, const char *bucket,
+    const struct buf *b)
 {
 	struct qo_s3_req r;
 
@@ -270,8 +270,8 @@ case_conditional_delete(struct live *l)
 }
 
 static void
-get_version(
-    struct live *l, const char *bucket, const char *version, const char *body)
+get_version(struct live *l, const char *bucket, const char *version,
+    const char *body)
 {
 	struct qo_s3_req r;
 
@@ -391,8 +391,8 @@ presign(struct live *l, const char *method, const char *bucket, const char *key,
 	int rc;
 
 	buf_reset(url);
-	rc = qo_s3_presign(
-	    l->s3, method, bucket, key, if_match, 600, url, &err);
+	rc = qo_s3_presign(l->s3, method, bucket, key, if_match, 600, url,
+	    &err);
 	live_need(l, rc == 0, "%s", rc == 0 ? "" : err.msg);
 }
 

@@ -40,8 +40,8 @@ race_lost(const struct live *l, const struct qo_s3_res *res)
 
 /* The ETag of the winner is put in etag. */
 static void
-race_round(
-    struct race *x, const char *bucket, const char *key, char *etag, int round)
+race_round(struct race *x, const char *bucket, const char *key, char *etag,
+    int round)
 {
 	struct live *l = x->live;
 	struct qo_s3_req *r, *winner = NULL;
@@ -70,8 +70,8 @@ race_round(
 		r = &x->reqs[i];
 		unsure |= r->res.maybe_applied;
 		if (r->res.outcome == QO_S3_OK) {
-			live_need(
-			    l, winner == NULL, "round %d: two winners", round);
+			live_need(l, winner == NULL, "round %d: two winners",
+			    round);
 			winner = r;
 			continue;
 		}

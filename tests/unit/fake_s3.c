@@ -394,9 +394,9 @@ fake_s3_new(struct loop *l, unsigned faults)
 	f->faults = faults;
 	httpd_conf_defaults(&conf);
 	f->httpd = httpd_new(l, &conf, &ops, f);
-	ck_assert_msg(
-	    httpd_listen_tcp(f->httpd, "127.0.0.1:0", &port, &err) == 0, "%s",
-	    err.msg);
+	ck_assert_msg(httpd_listen_tcp(f->httpd, "127.0.0.1:0", &port, &err) ==
+		0,
+	    "%s", err.msg);
 	snprintf(f->url, sizeof(f->url), "http://127.0.0.1:%d", port);
 	return f;
 }

@@ -607,8 +607,8 @@ listen_on(struct faultproxy *p, int port)
 		close(p->listen_fd);
 		return -1;
 	}
-	snprintf(
-	    p->url, sizeof(p->url), "http://127.0.0.1:%d", ntohs(sin.sin_port));
+	snprintf(p->url, sizeof(p->url), "http://127.0.0.1:%d",
+	    ntohs(sin.sin_port));
 	return 0;
 }
 

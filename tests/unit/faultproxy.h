@@ -31,8 +31,8 @@ struct faultproxy;
 
 /* upstream: "http://127.0.0.1:PORT"; port 0: any free one.  A line for each
  * request goes to history (borrowed, may be NULL).  NULL with errno. */
-struct faultproxy *
-faultproxy_start(const char *upstream, int port, FILE *history);
+struct faultproxy *faultproxy_start(const char *upstream, int port,
+    FILE *history);
 void faultproxy_stop(struct faultproxy *p);
 const char *faultproxy_url(const struct faultproxy *p);
 

@@ -59,8 +59,8 @@ const struct http_case http_bad[] = {
 	    "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
 	    400),
 	CASE("empty Transfer-Encoding", P "Transfer-Encoding:\r\n\r\n", 400),
-	CASE(
-	    "gzip, chunked", P "Transfer-Encoding: gzip, chunked\r\n\r\n", 501),
+	CASE("gzip, chunked", P "Transfer-Encoding: gzip, chunked\r\n\r\n",
+	    501),
 	CASE("chunked, chunked",
 	    P "Transfer-Encoding: chunked, chunked\r\n\r\n", 501),
 	CASE("chunked, identity",
@@ -134,8 +134,8 @@ const struct http_case http_bad[] = {
 	    400),
 	CASE("last chunk with extension", TE "0;a\r\n\r\n", 400),
 	CASE("last chunk and bare LF", TE "0\n\r\n", 400),
-	CASE(
-	    "trailer content-length", TE "0\r\nContent-Length: 5\r\n\r\n", 400),
+	CASE("trailer content-length", TE "0\r\nContent-Length: 5\r\n\r\n",
+	    400),
 	CASE("trailer host", TE "0\r\nHost: y\r\n\r\n", 400),
 	CASE("trailer authorization", TE "0\r\nAuthorization: y\r\n\r\n", 400),
 	CASE("trailer transfer-encoding",
@@ -170,8 +170,8 @@ const struct http_case http_bad[] = {
 	CASE("tab in the target", "GET /a\tb HTTP/1.1\r\nHost: x\r\n\r\n", 400),
 	CASE("non-ASCII target", "GET /\xc3\xbc HTTP/1.1\r\nHost: x\r\n\r\n",
 	    400),
-	CASE(
-	    "space in the target", "GET /a b HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+	CASE("space in the target", "GET /a b HTTP/1.1\r\nHost: x\r\n\r\n",
+	    400),
 	CASE("two spaces", "GET  / HTTP/1.1\r\nHost: x\r\n\r\n", 400),
 	CASE("space at the end", "GET / HTTP/1.1 \r\nHost: x\r\n\r\n", 400),
 	CASE("no version", "GET /\r\nHost: x\r\n\r\n", 400),

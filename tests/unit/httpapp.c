@@ -154,8 +154,8 @@ httpapp_serve(void)
 {
 	struct qo_err err;
 
-	httpapp.httpd = httpd_new(
-	    httpapp.loop, &httpapp.conf, &httpapp_ops, NULL);
+	httpapp.httpd = httpd_new(httpapp.loop, &httpapp.conf, &httpapp_ops,
+	    NULL);
 	ck_assert_msg(httpd_listen_tcp(httpapp.httpd, "127.0.0.1:0",
 			  &httpapp.port, &err) == 0,
 	    "%s", err.msg);

@@ -83,8 +83,8 @@ client_abort(struct client *k)
 static void
 patience(struct qo_mono since)
 {
-	ck_assert_msg(
-	    qo_mono_diff_us(since, qo_mono_now()) < PATIENCE_MS * QO_US_PER_MS,
+	ck_assert_msg(qo_mono_diff_us(since, qo_mono_now()) <
+		PATIENCE_MS * QO_US_PER_MS,
 	    "waited too long");
 }
 
@@ -164,8 +164,8 @@ check_head(struct client *k, bool head)
 	const char *v, *wrong = NULL;
 	size_t len = 0;
 
-	ck_assert_msg(
-	    strncmp(k->head.data, "HTTP/1.1 ", 9) == 0, "%s", k->head.data);
+	ck_assert_msg(strncmp(k->head.data, "HTTP/1.1 ", 9) == 0, "%s",
+	    k->head.data);
 	k->status = (int)strtol(k->head.data + 9, NULL, 10);
 	if (k->status == 100)
 		return 0;

@@ -26,8 +26,8 @@ program_path(char *out, size_t size)
 	exe[n] = '\0';
 	for (up = 0; up < 3; up++)
 		*strrchr(exe, '/') = '\0';
-	ck_assert_int_lt(
-	    snprintf(out, size, "%s/bin/qo-store", exe), (int)size);
+	ck_assert_int_lt(snprintf(out, size, "%s/bin/qo-store", exe),
+	    (int)size);
 }
 
 static void
@@ -183,8 +183,8 @@ live_store_count(struct live_store *s, const char *prefix, char *key)
 	ck_assert(!r.res.list->truncated);
 	n = r.res.list->n;
 	if (n > 0 && key != NULL)
-		snprintf(
-		    key, QO_KEY_SIZE, "%s", r.res.list->entries[n - 1].key);
+		snprintf(key, QO_KEY_SIZE, "%s",
+		    r.res.list->entries[n - 1].key);
 	qo_s3_req_fini(&r);
 	return n;
 }
@@ -199,8 +199,8 @@ live_store_task(struct live_store *s, const char *id, struct qo_task *t)
 	ck_assert_int_eq(qo_key_task(&s->q->layout, id, key), 0);
 	qo_s3_req_init(&r, QO_S3_GET, "qo", key);
 	ck_assert_msg(qo_s3_wait(s->s3, &r) == QO_S3_OK, "%s", r.res.err.msg);
-	ck_assert_msg(
-	    qo_task_decode(t, id, r.res.body.data, r.res.body.len, &err) == 0,
+	ck_assert_msg(qo_task_decode(t, id, r.res.body.data, r.res.body.len,
+			  &err) == 0,
 	    "%s", err.msg);
 	qo_s3_req_fini(&r);
 }

@@ -26,10 +26,10 @@ void live_store_start(struct live_store *s);
 void live_store_stop(struct live_store *s); /* removes the directory */
 /* Another client and queue on the same store, as another process has them;
  * endpoint NULL: the store's own. */
-struct qo_s3 *
-live_store_client(struct live_store *s, struct loop *l, const char *endpoint);
-struct qo_queue *
-live_store_queue(struct live_store *s, struct loop *l, struct qo_s3 *s3);
+struct qo_s3 *live_store_client(struct live_store *s, struct loop *l,
+    const char *endpoint);
+struct qo_queue *live_store_queue(struct live_store *s, struct loop *l,
+    struct qo_s3 *s3);
 
 /* How many keys the index bucket holds under this prefix; the last one is
  * copied to key (QO_KEY_SIZE, may be NULL). */

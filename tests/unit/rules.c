@@ -45,8 +45,8 @@ keys_list(struct live_store *s, struct keys *k)
 	while (more) {
 		qo_s3_req_init(&r, QO_S3_LIST, s->q->index_bucket, NULL);
 		r.start_after = last;
-		ck_assert_msg(
-		    qo_s3_wait(s->s3, &r) == QO_S3_OK, "%s", r.res.err.msg);
+		ck_assert_msg(qo_s3_wait(s->s3, &r) == QO_S3_OK, "%s",
+		    r.res.err.msg);
 		more = r.res.list->truncated;
 		for (i = 0; i < r.res.list->n; i++) {
 			free(last);
@@ -75,8 +75,8 @@ read_version(struct live_store *s, const char *id, const char *version,
 	r.version_id = version;
 	qo_s3_wait(s->s3, &r);
 	found = r.res.outcome == QO_S3_OK;
-	ck_assert_msg(
-	    found || r.res.outcome == QO_S3_NOT_FOUND, "%s", r.res.err.msg);
+	ck_assert_msg(found || r.res.outcome == QO_S3_NOT_FOUND, "%s",
+	    r.res.err.msg);
 	if (found)
 		ck_assert_msg(qo_task_decode(t, id, r.res.body.data,
 				  r.res.body.len, &err) == 0,
@@ -147,8 +147,8 @@ check_index(const struct rules_view *v, const char *what)
 
 	switch (t->status) {
 	case QO_STATUS_PENDING:
-		ok = has_entry(
-		    v, qo_change_ready_index(t->priority), t->available_at);
+		ok = has_entry(v, qo_change_ready_index(t->priority),
+		    t->available_at);
 		break;
 	case QO_STATUS_RUNNING:
 		ok = has_entry(v, QO_INDEX_LEASES, t->lease_expires_at);
@@ -176,8 +176,8 @@ check_payload(struct live_store *s, const char *ref, const char *what)
 	if (ref == NULL)
 		return;
 	qo_s3_req_init(&r, QO_S3_HEAD, s->q->bucket, ref);
-	ck_assert_msg(
-	    qo_s3_wait(s->s3, &r) == QO_S3_OK, "%s: %s", what, r.res.err.msg);
+	ck_assert_msg(qo_s3_wait(s->s3, &r) == QO_S3_OK, "%s: %s", what,
+	    r.res.err.msg);
 	qo_s3_req_fini(&r);
 }
 
@@ -238,8 +238,8 @@ check_step(const struct qo_task *a, const struct qo_task *b, const char *what)
 		ck_assert_msg(b->lease_expires_at.us >= a->lease_expires_at.us,
 		    "%s: a lease became shorter (R2)", what);
 	}
-	ck_assert_msg(
-	    !claimed || !a->cancel_requested || a->give_up != QO_STATUS_NONE,
+	ck_assert_msg(!claimed || !a->cancel_requested ||
+		a->give_up != QO_STATUS_NONE,
 	    "%s: a cancelled task was claimed (R4)", what);
 }
 
@@ -257,8 +257,8 @@ check_history(struct live_store *s, const char *id, const char *what)
 	ck_assert_msg(qo_s3_wait(s->s3, &r) == QO_S3_OK, "%s", r.res.err.msg);
 	n = r.res.list->n;
 	for (i = 0; i < n; i++) {
-		ck_assert(read_version(
-		    s, id, r.res.list->entries[i].version_id, &task[1]));
+		ck_assert(read_version(s, id, r.res.list->entries[i].version_id,
+		    &task[1]));
 		if (i > 0) {
 			check_step(&task[1], &task[0], what);
 			qo_task_fini(&task[0]);
@@ -316,8 +316,8 @@ work(struct live_store *s, const struct qo_entry *e)
 	qo_claim_init(&cl, s->q, e, "recovery");
 	qo_claim_take_wait(&cl, LEASE_MS);
 	if (cl.held)
-		ck_assert_int_eq(
-		    qo_commit_wait(&cl, QO_OUTCOME_COMPLETED, &scene_result),
+		ck_assert_int_eq(qo_commit_wait(&cl, QO_OUTCOME_COMPLETED,
+				     &scene_result),
 		    QO_OK);
 	qo_claim_fini(&cl);
 }

@@ -33,8 +33,8 @@ void fixture_stop(struct fixture *f);
 
 /* An answer of status ("404 Not Found") with this body; from a static area
  * that is big enough for one test. */
-struct script_step
-answer(const char *status, const char *headers, const char *body);
+struct script_step answer(const char *status, const char *headers,
+    const char *body);
 
 /* The value of a header in a recorded request (static buffer), or NULL. */
 const char *header_of(const char *request, const char *name);

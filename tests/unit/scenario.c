@@ -141,8 +141,8 @@ void
 scene_failed(struct scene *sc)
 {
 	scene_held(sc);
-	ck_assert_int_eq(
-	    qo_commit_wait(&sc->claim, QO_OUTCOME_FAILED, &scene_result),
+	ck_assert_int_eq(qo_commit_wait(&sc->claim, QO_OUTCOME_FAILED,
+			     &scene_result),
 	    QO_OK);
 	qo_queue_flush(sc->q);
 }

@@ -191,8 +191,8 @@ listen_tcp(struct scripted *s)
 	ck_assert_int_ne(fd, -1);
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sin, len), 0);
 	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&sin, &len), 0);
-	snprintf(
-	    s->url, sizeof(s->url), "http://127.0.0.1:%d", ntohs(sin.sin_port));
+	snprintf(s->url, sizeof(s->url), "http://127.0.0.1:%d",
+	    ntohs(sin.sin_port));
 	return fd;
 }
 

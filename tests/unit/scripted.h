@@ -27,8 +27,8 @@ struct scripted;
 
 /* The steps are borrowed.  Listens on 127.0.0.1, or on a Unix socket when
  * path is not NULL. */
-struct scripted *
-scripted_start(const struct script_step *steps, size_t n, const char *path);
+struct scripted *scripted_start(const struct script_step *steps, size_t n,
+    const char *path);
 /* "http://127.0.0.1:PORT" */
 const char *scripted_url(const struct scripted *s);
 /* Requests that were read so far. */

@@ -23,8 +23,8 @@ static struct db *fx_db;
 static char fx_dir[128];
 
 static inline int
-fx_remove_one(
-    const char *path, const struct stat *st, int flag, struct FTW *ftw)
+fx_remove_one(const char *path, const struct stat *st, int flag,
+    struct FTW *ftw)
 {
 	(void)st;
 	(void)flag;
@@ -43,8 +43,8 @@ fx_make_dir(char *out, size_t size)
 {
 	const char *tmp = getenv("TMPDIR");
 
-	(void)snprintf(
-	    out, size, "%s/qo-store-XXXXXX", tmp != NULL ? tmp : "/tmp");
+	(void)snprintf(out, size, "%s/qo-store-XXXXXX",
+	    tmp != NULL ? tmp : "/tmp");
 	ck_assert_ptr_nonnull(mkdtemp(out));
 }
 
@@ -211,8 +211,8 @@ fx_get(int64_t bucket, const char *key, const char *version_id)
 }
 
 static inline void
-fx_expect(
-    int64_t bucket, const char *key, const char *version_id, const char *want)
+fx_expect(int64_t bucket, const char *key, const char *version_id,
+    const char *want)
 {
 	char *got = fx_get(bucket, key, version_id);
 

@@ -66,8 +66,8 @@ conf(enum qo_sigv4_payload kind, int64_t len, const char *trailer)
 
 /* Feeds p in two pieces. */
 static enum qo_awschunk_rc
-decode_at(
-    const struct qo_awschunk_conf *c, const char *p, size_t len, size_t cut)
+decode_at(const struct qo_awschunk_conf *c, const char *p, size_t len,
+    size_t cut)
 {
 	struct qo_awschunk *d;
 	enum qo_awschunk_rc rc;
@@ -128,8 +128,8 @@ split_all(const struct qo_awschunk_conf *c)
 			continue;
 		if (cut > 65800 && cut < 66700 && cut % 64 != 0)
 			continue;
-		ck_assert_int_eq(
-		    decode_at(c, body.data, body.len, cut), QO_AWSCHUNK_OK);
+		ck_assert_int_eq(decode_at(c, body.data, body.len, cut),
+		    QO_AWSCHUNK_OK);
 		ck_assert_uint_eq(got.len, TOTAL);
 		ck_assert_mem_eq(got.data, data, TOTAL);
 	}
@@ -155,8 +155,8 @@ START_TEST(test_doc_trailer)
 		TRAILER "\n\r\n" TRAILER_SIG "\r\n\r\n",
 		"X-Amz-Checksum-CRC32C: sOO8/Q== \r\n" TRAILER_SIG "\r\n",
 	};
-	struct qo_awschunk_conf c = conf(
-	    QO_PAYLOAD_CHUNKED_TRAILER, TOTAL, CRC);
+	struct qo_awschunk_conf c = conf(QO_PAYLOAD_CHUNKED_TRAILER, TOTAL,
+	    CRC);
 	struct qo_awschunk *d;
 	size_t i;
 
@@ -167,8 +167,8 @@ START_TEST(test_doc_trailer)
 		split_all(&c);
 	}
 	d = qo_awschunk_new(&c);
-	ck_assert_int_eq(
-	    qo_awschunk_add(d, body.data, body.len), QO_AWSCHUNK_OK);
+	ck_assert_int_eq(qo_awschunk_add(d, body.data, body.len),
+	    QO_AWSCHUNK_OK);
 	ck_assert_int_eq(qo_awschunk_end(d), QO_AWSCHUNK_OK);
 	ck_assert_str_eq(qo_awschunk_trailer(d, CRC), "sOO8/Q==");
 	ck_assert_ptr_null(qo_awschunk_trailer(d, "x-amz-checksum-crc32"));
@@ -179,8 +179,8 @@ END_TEST
 /* Without signatures nothing is hashed, so every split is tried. */
 START_TEST(test_unsigned_splits)
 {
-	struct qo_awschunk_conf c = conf(
-	    QO_PAYLOAD_UNSIGNED_TRAILER, TOTAL, " " CRC " ");
+	struct qo_awschunk_conf c = conf(QO_PAYLOAD_UNSIGNED_TRAILER, TOTAL,
+	    " " CRC " ");
 	size_t cut;
 
 	buf_adds(&body, "10000\r\n");
@@ -189,8 +189,8 @@ START_TEST(test_unsigned_splits)
 	buf_add(&body, data, 1024);
 	buf_adds(&body, "\r\n0\r\n" TRAILER "\r\n\r\n");
 	for (cut = 0; cut <= body.len; cut++) {
-		ck_assert_int_eq(
-		    decode_at(&c, body.data, body.len, cut), QO_AWSCHUNK_OK);
+		ck_assert_int_eq(decode_at(&c, body.data, body.len, cut),
+		    QO_AWSCHUNK_OK);
 		ck_assert_uint_eq(got.len, TOTAL);
 	}
 }
@@ -206,8 +206,8 @@ START_TEST(test_byte_by_byte)
 	buf_adds(&body, "\r\n");
 	d = qo_awschunk_new(&c);
 	for (i = 0; i < body.len; i++)
-		ck_assert_int_eq(
-		    qo_awschunk_add(d, body.data + i, 1), QO_AWSCHUNK_OK);
+		ck_assert_int_eq(qo_awschunk_add(d, body.data + i, 1),
+		    QO_AWSCHUNK_OK);
 	ck_assert_int_eq(qo_awschunk_end(d), QO_AWSCHUNK_OK);
 	ck_assert_uint_eq(got.len, TOTAL);
 	qo_awschunk_free(d);
@@ -225,8 +225,8 @@ START_TEST(test_truncated)
 	doc_body(doc_sigs);
 	buf_adds(&body, "\r\n");
 	for (i = 0; i<body.len; i += i> 100 && i < 65600 ? 4093 : 1)
-		ck_assert_int_ne(
-		    decode_at(&c, body.data, i, i / 2), QO_AWSCHUNK_OK);
+		ck_assert_int_ne(decode_at(&c, body.data, i, i / 2),
+		    QO_AWSCHUNK_OK);
 	end = strlen(small);
 	ck_assert_int_eq(decode_at(&u, small, end, 1), QO_AWSCHUNK_OK);
 	for (i = 0; i < end; i++)
@@ -252,8 +252,8 @@ START_TEST(test_flips)
 		for (bit = 0; bit < 8; bit++) {
 			body.data[i] = (char)(body.data[i] ^ 1 << bit);
 			rc = decode(&c);
-			ck_assert_msg(
-			    rc != QO_AWSCHUNK_OK, "bit %d of byte %zu", bit, i);
+			ck_assert_msg(rc != QO_AWSCHUNK_OK,
+			    "bit %d of byte %zu", bit, i);
 			body.data[i] = (char)(body.data[i] ^ 1 << bit);
 		}
 	}
@@ -263,8 +263,8 @@ END_TEST
 
 START_TEST(test_trailer_flips)
 {
-	struct qo_awschunk_conf c = conf(
-	    QO_PAYLOAD_CHUNKED_TRAILER, TOTAL, CRC);
+	struct qo_awschunk_conf c = conf(QO_PAYLOAD_CHUNKED_TRAILER, TOTAL,
+	    CRC);
 	size_t i, at;
 	int bit;
 
@@ -348,13 +348,13 @@ static const struct {
 
 START_TEST(test_bad)
 {
-	struct qo_awschunk_conf c = conf(
-	    QO_PAYLOAD_UNSIGNED_TRAILER, bad[_i].len, bad[_i].trailer);
+	struct qo_awschunk_conf c = conf(QO_PAYLOAD_UNSIGNED_TRAILER,
+	    bad[_i].len, bad[_i].trailer);
 	size_t cut, len = strlen(bad[_i].body);
 
 	for (cut = 0; cut <= len; cut++) {
-		ck_assert_int_eq(
-		    decode_at(&c, bad[_i].body, len, cut), bad[_i].want);
+		ck_assert_int_eq(decode_at(&c, bad[_i].body, len, cut),
+		    bad[_i].want);
 		/* Never more than was announced. */
 		ck_assert_int_le((int64_t)got.len, bad[_i].len);
 	}
@@ -383,8 +383,8 @@ START_TEST(test_bad_signed)
 	ck_assert_int_eq(decode(&c), QO_AWSCHUNK_FRAMING);
 	/* The trailers' signature can not be left out, even without any. */
 	buf_reset(&body);
-	e = qo_awschunk_enc_new(
-	    QO_PAYLOAD_CHUNKED_TRAILER, QO_AWSCHUNK_MIN, &chain);
+	e = qo_awschunk_enc_new(QO_PAYLOAD_CHUNKED_TRAILER, QO_AWSCHUNK_MIN,
+	    &chain);
 	ck_assert_int_eq(qo_awschunk_enc_end(e, NULL, 0, &body), 0);
 	qo_awschunk_enc_free(e);
 	ck_assert_int_eq(decode(&t), QO_AWSCHUNK_OK);
@@ -437,8 +437,8 @@ START_TEST(test_sink)
 	c.sink = refuse;
 	c.arg = &calls;
 	d = qo_awschunk_new(&c);
-	ck_assert_int_eq(
-	    qo_awschunk_add(d, "3\r\nabc\r\n", 8), QO_AWSCHUNK_SINK);
+	ck_assert_int_eq(qo_awschunk_add(d, "3\r\nabc\r\n", 8),
+	    QO_AWSCHUNK_SINK);
 	ck_assert_int_eq(qo_awschunk_add(d, "0\r\n", 3), QO_AWSCHUNK_SINK);
 	ck_assert_int_eq(qo_awschunk_end(d), QO_AWSCHUNK_SINK);
 	ck_assert_int_eq(calls, 1);
@@ -484,11 +484,12 @@ START_TEST(test_encoder)
 			n = next(&x) % 20000 + 1;
 			if (n > len - at)
 				n = len - at;
-			ck_assert_int_eq(
-			    qo_awschunk_enc_add(e, data + at, n, &body), 0);
+			ck_assert_int_eq(qo_awschunk_enc_add(e, data + at, n,
+					     &body),
+			    0);
 		}
-		ck_assert_int_eq(
-		    qo_awschunk_enc_end(e, trailers, nt, &body), 0);
+		ck_assert_int_eq(qo_awschunk_enc_end(e, trailers, nt, &body),
+		    0);
 		qo_awschunk_enc_free(e);
 		ck_assert_int_eq((int64_t)body.len,
 		    qo_awschunk_enc_length(kinds[_i], chunk, (int64_t)len, nt,
@@ -519,8 +520,8 @@ START_TEST(test_encoder_full)
 
 	buf_init(&small, 100);
 	e = qo_awschunk_enc_new(QO_PAYLOAD_CHUNKED, QO_AWSCHUNK_MIN, &chain);
-	ck_assert_int_eq(
-	    qo_awschunk_enc_add(e, data, QO_AWSCHUNK_MIN, &small), -1);
+	ck_assert_int_eq(qo_awschunk_enc_add(e, data, QO_AWSCHUNK_MIN, &small),
+	    -1);
 	qo_awschunk_enc_free(e);
 	buf_fini(&small);
 }

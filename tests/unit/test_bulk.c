@@ -177,8 +177,8 @@ struct batch {
 };
 
 static enum qo_bulk_next
-next_task(
-    struct qo_bulk_submit *bs, const struct qo_submission **sub, void **item)
+next_task(struct qo_bulk_submit *bs, const struct qo_submission **sub,
+    void **item)
 {
 	struct batch *b = bs->arg;
 

@@ -77,8 +77,8 @@ START_TEST(test_splits)
 		for (len = 0; len <= 40; len++)
 			for (cut = 0; cut <= len; cut++) {
 				checksum_update(&c, data + off, cut);
-				checksum_update(
-				    &c, data + off + cut, len - cut);
+				checksum_update(&c, data + off + cut,
+				    len - cut);
 				checksum_final(&c, raw);
 				for (got = 0, i = 0; i < checksum_len(c.alg);
 				     i++)
@@ -146,8 +146,8 @@ main(void)
 	int failed;
 
 	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(
-	    tc, test_known, 0, (int)(sizeof(known) / sizeof(known[0])));
+	tcase_add_loop_test(tc, test_known, 0,
+	    (int)(sizeof(known) / sizeof(known[0])));
 	tcase_add_loop_test(tc, test_splits, 0, 3);
 	tcase_add_test(tc, test_text);
 	tcase_add_test(tc, test_names);

@@ -70,8 +70,8 @@ put(const char *name, const char *text, mode_t mode)
 	char *path;
 
 	path = xasprintf("%s/%s", dir, name);
-	ck_assert_int_eq(
-	    io_write_file(path, text, strlen(text), 0600, &err), 0);
+	ck_assert_int_eq(io_write_file(path, text, strlen(text), 0600, &err),
+	    0);
 	ck_assert_int_eq(chmod(path, mode), 0);
 	return path;
 }
@@ -108,8 +108,8 @@ START_TEST(defaults)
 	ck_assert_str_eq(c->store.public_prefixes[0], "ui/");
 	ck_assert_ptr_null(c->store.public_prefixes[1]);
 	ck_assert_int_ge(c->worker.processes, 1);
-	ck_assert_int_le(
-	    c->worker.processes, (int)sysconf(_SC_NPROCESSORS_CONF));
+	ck_assert_int_le(c->worker.processes,
+	    (int)sysconf(_SC_NPROCESSORS_CONF));
 	ck_assert_int_eq(c->worker.slots, 16);
 	ck_assert_str_eq(c->worker.shards, "all");
 	ck_assert_int_eq(c->worker.lease_ms, 60000);
@@ -493,8 +493,8 @@ START_TEST(flags_win)
 	flags[0].value = "X";
 	o.nflags = 3;
 	ck_assert_ptr_null(conf_load(NULL, &o));
-	ck_assert_ptr_nonnull(
-	    strstr(said.data, "--bucket: [s3] bucket: \"X\" is not"));
+	ck_assert_ptr_nonnull(strstr(said.data,
+	    "--bucket: [s3] bucket: \"X\" is not"));
 	ck_assert_ptr_nonnull(strstr(said.data,
 	    "-p: [s3] has no key \"profil\": did you mean \"profile\"?\n"));
 	ck_assert_ptr_nonnull(strstr(said.data, "-h: [handler] has no key"));
@@ -558,8 +558,8 @@ START_TEST(included_files)
 	free(want);
 	buf_reset(&said);
 	ck_assert_ptr_null(conf_load("/nonexistent/qod.conf", &o));
-	ck_assert_str_eq(
-	    said.data, "/nonexistent/qod.conf: No such file or directory\n");
+	ck_assert_str_eq(said.data,
+	    "/nonexistent/qod.conf: No such file or directory\n");
 	free(main_path);
 	free(a);
 	free(b);
@@ -601,8 +601,8 @@ START_TEST(access_key_file)
 		ck_assert_uint_eq(conf_check(c, collect, NULL), 0);
 	} else {
 		ck_assert_ptr_null(c);
-		ck_assert_ptr_nonnull(
-		    strstr(said.data, "/c:2: [s3] access_key_file: "));
+		ck_assert_ptr_nonnull(strstr(said.data,
+		    "/c:2: [s3] access_key_file: "));
 		ck_assert_ptr_nonnull(strstr(said.data, key_files[_i].want));
 		ck_assert_ptr_null(strstr(said.data, "se/cr"));
 	}
@@ -832,8 +832,8 @@ START_TEST(equal_sees_each_key)
 		else
 			memset(conf_member(k, d), 1, k->type->size);
 		if (k->type == &conf_type_bool)
-			*(bool *)conf_member(k, d) = !*(bool *)conf_member(
-			    k, c);
+			*(bool *)conf_member(k, d) = !*(bool *)conf_member(k,
+			    c);
 		if (memcmp(conf_member(k, c), conf_member(k, d),
 			k->type->size) != 0)
 			ck_assert_msg(!conf_equal(c, d), "%s", k->key);

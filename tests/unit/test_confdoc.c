@@ -168,8 +168,8 @@ check_example(const struct conf_key *k, const char *entry)
 	} member = { { 0 } };
 
 	line = strstr(entry, "\n.Dl ");
-	ck_assert_msg(
-	    line != NULL, "[%s] %s has no example", k->section, k->key);
+	ck_assert_msg(line != NULL, "[%s] %s has no example", k->section,
+	    k->key);
 	line += strlen("\n.Dl ");
 	end = strchr(line, '\n');
 	ck_assert_ptr_nonnull(end);

@@ -175,8 +175,8 @@ START_TEST(name)
 	const struct name_case *c = &names[_i];
 	struct qo_err err = { 0 };
 
-	ck_assert_msg(
-	    c->fn(c->text, &err) == c->want, "%s: %s", c->text, err.msg);
+	ck_assert_msg(c->fn(c->text, &err) == c->want, "%s: %s", c->text,
+	    err.msg);
 	ck_assert_int_eq(err.msg[0] != '\0', c->want == -1);
 }
 END_TEST

@@ -58,8 +58,9 @@ START_TEST(duration)
 	struct buf b;
 
 	if (c->want == BAD) {
-		ck_assert_int_eq(
-		    confval_duration(c->text, 0, INT64_MAX, &n, &err), -1);
+		ck_assert_int_eq(confval_duration(c->text, 0, INT64_MAX, &n,
+				     &err),
+		    -1);
 		ck_assert_int_eq(n, 77);
 		ck_assert_ptr_nonnull(strstr(err.msg, "ms, s, m, h or d"));
 		return;
@@ -107,8 +108,8 @@ START_TEST(size)
 	struct buf b;
 
 	if (c->want == BAD) {
-		ck_assert_int_eq(
-		    confval_size(c->text, 0, INT64_MAX, &n, &err), -1);
+		ck_assert_int_eq(confval_size(c->text, 0, INT64_MAX, &n, &err),
+		    -1);
 		ck_assert_int_eq(n, 77);
 		ck_assert_ptr_nonnull(strstr(err.msg, "KiB, MiB"));
 		return;
@@ -127,15 +128,17 @@ START_TEST(ranges)
 	struct qo_err err = { 0 };
 	int64_t n;
 
-	ck_assert_int_eq(
-	    confval_duration("1s", 1000, CONFVAL_HOUR, &n, &err), 0);
-	ck_assert_int_eq(
-	    confval_duration("60m", 1000, CONFVAL_HOUR, &n, &err), 0);
-	ck_assert_int_eq(
-	    confval_duration("999ms", 1000, CONFVAL_HOUR, &n, &err), -1);
+	ck_assert_int_eq(confval_duration("1s", 1000, CONFVAL_HOUR, &n, &err),
+	    0);
+	ck_assert_int_eq(confval_duration("60m", 1000, CONFVAL_HOUR, &n, &err),
+	    0);
+	ck_assert_int_eq(confval_duration("999ms", 1000, CONFVAL_HOUR, &n,
+			     &err),
+	    -1);
 	ck_assert_str_eq(err.msg, "\"999ms\" is out of range: 1s to 1h");
-	ck_assert_int_eq(
-	    confval_duration("3600001ms", 1000, CONFVAL_HOUR, &n, &err), -1);
+	ck_assert_int_eq(confval_duration("3600001ms", 1000, CONFVAL_HOUR, &n,
+			     &err),
+	    -1);
 	ck_assert_int_eq(confval_size("2MiB", 1, 1 << 20, &n, &err), -1);
 	ck_assert_str_eq(err.msg, "\"2MiB\" is out of range: 1 to 1MiB");
 	ck_assert_int_eq(confval_int("1", 1, 16, &n, &err), 0);

@@ -60,8 +60,8 @@ START_TEST(test_bad)
 	struct qo_control c;
 	struct qo_err err = { 0 };
 
-	ck_assert_int_eq(
-	    qo_control_decode(&c, bad[_i].text, strlen(bad[_i].text), &err),
+	ck_assert_int_eq(qo_control_decode(&c, bad[_i].text,
+			     strlen(bad[_i].text), &err),
 	    -1);
 	ck_assert_msg(strstr(err.msg, bad[_i].msg) != NULL, "%s", err.msg);
 }
@@ -135,21 +135,22 @@ START_TEST(test_store)
 	struct step s = { &st, 0 };
 
 	live_store_start(&st);
-	ck_assert_int_eq(
-	    qo_control_read(st.s3, "qo", "p/", &c, &err), QO_NOENT);
+	ck_assert_int_eq(qo_control_read(st.s3, "qo", "p/", &c, &err),
+	    QO_NOENT);
 	ck_assert_str_eq(err.s3_code, "NoSuchKey");
-	ck_assert_int_eq(
-	    qo_control_update(st.s3, "qo", "p/", change, &s, &c, &err),
+	ck_assert_int_eq(qo_control_update(st.s3, "qo", "p/", change, &s, &c,
+			     &err),
 	    QO_NOENT);
 	qo_control_init(&c, 2);
 	ck_assert_int_eq(qo_control_create(st.s3, "qo", "p/", &c, &err), QO_OK);
 	qo_control_init(&d, 1);
-	ck_assert_int_eq(
-	    qo_control_create(st.s3, "qo", "p/", &d, &err), QO_LOST);
+	ck_assert_int_eq(qo_control_create(st.s3, "qo", "p/", &d, &err),
+	    QO_LOST);
 	qo_control_fini(&c);
 	qo_control_fini(&d);
-	ck_assert_int_eq(
-	    qo_control_update(st.s3, "qo", "p/", change, &s, &c, &err), QO_OK);
+	ck_assert_int_eq(qo_control_update(st.s3, "qo", "p/", change, &s, &c,
+			     &err),
+	    QO_OK);
 	ck_assert_uint_eq(s.calls, 3);
 	ck_assert_int_eq(c.rev, 4); /* nobody's write is lost */
 	ck_assert_int_eq(c.shard_width, 2);
@@ -185,8 +186,9 @@ START_TEST(test_lost_answers)
 	qo_control_init(&c, 1);
 	ck_assert_int_eq(qo_control_create(s3, "qo", "", &c, &err), QO_OK);
 	qo_control_fini(&c);
-	ck_assert_int_eq(
-	    qo_control_update(s3, "qo", "", toggle, &calls, &d, &err), QO_OK);
+	ck_assert_int_eq(qo_control_update(s3, "qo", "", toggle, &calls, &d,
+			     &err),
+	    QO_OK);
 	ck_assert_uint_eq(calls, 1);
 	ck_assert(d.paused);
 	ck_assert_int_eq(d.rev, 2);

@@ -74,8 +74,8 @@ play_to_point(const struct scenario *s, struct scene *sc, unsigned n)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
 		return true;
-	ck_assert_msg(
-	    status == 0, "%s, point %u: status %d", s->name, n, status);
+	ck_assert_msg(status == 0, "%s, point %u: status %d", s->name, n,
+	    status);
 	ck_assert_msg(sc->rc == QO_OK, "%s: %d", s->name, (int)sc->rc);
 	return false;
 }

@@ -48,8 +48,8 @@ write_file(const char *text, mode_t mode)
 {
 	struct qo_err err;
 
-	ck_assert_int_eq(
-	    io_write_file(path, text, strlen(text), 0600, &err), 0);
+	ck_assert_int_eq(io_write_file(path, text, strlen(text), 0600, &err),
+	    0);
 	ck_assert_int_eq(chmod(path, mode), 0);
 	setenv("AWS_SHARED_CREDENTIALS_FILE", path, 1);
 }
@@ -191,8 +191,8 @@ START_TEST(test_instance)
 	ck_assert_ptr_nonnull(strstr(scripted_request(fx.server, 2),
 	    "GET /latest/meta-data/iam/security-credentials/my-role "));
 	ck_assert_str_eq(signed_by(3), "ASIA1");
-	ck_assert_str_eq(
-	    header_of(scripted_request(fx.server, 3), "x-amz-security-token"),
+	ck_assert_str_eq(header_of(scripted_request(fx.server, 3),
+			     "x-amz-security-token"),
 	    "tok");
 	/* Kept: no second round. */
 	ck_assert_int_eq(qo_s3_wait(fx.s3, &r), QO_S3_OK);
@@ -278,8 +278,8 @@ START_TEST(test_instance_broken)
 	fixture_start(&fx, steps, nitems(steps), metadata_here);
 	qo_s3_req_init(&r, QO_S3_PUT, "qo", "k");
 	ck_assert_int_eq(qo_s3_wait(fx.s3, &r), QO_S3_DENIED);
-	ck_assert_str_eq(
-	    r.res.err.msg, "instance role: the service answered 404");
+	ck_assert_str_eq(r.res.err.msg,
+	    "instance role: the service answered 404");
 	qo_s3_req_fini(&r);
 	fixture_stop(&fx);
 }
@@ -307,8 +307,8 @@ START_TEST(test_container)
 	fixture_start(&fx, steps, nitems(steps), container_here);
 	qo_s3_req_init(&r, QO_S3_PUT, "qo", "k");
 	ck_assert_int_eq(qo_s3_wait(fx.s3, &r), QO_S3_OK);
-	ck_assert_str_eq(
-	    header_of(scripted_request(fx.server, 0), "authorization"),
+	ck_assert_str_eq(header_of(scripted_request(fx.server, 0),
+			     "authorization"),
 	    "Bearer me");
 	ck_assert_str_eq(signed_by(1), "ECS1");
 	qo_s3_req_fini(&r);

@@ -34,8 +34,8 @@ START_TEST(test_tags)
 
 	buf_init(&b, 1024);
 	ck_assert_int_eq(qo_tags_build(&b, texts, nitems(texts), &err), 0);
-	ck_assert_str_eq(
-	    b.data, "{\"a\":\"1\",\"b\":\"=x \\\"y\\\"\",\"c\":\"\"}");
+	ck_assert_str_eq(b.data,
+	    "{\"a\":\"1\",\"b\":\"=x \\\"y\\\"\",\"c\":\"\"}");
 	json = (struct qo_json){ b.data, b.len };
 	ck_assert_int_eq(qo_tags_check(&json, &err), 0);
 	ck_assert(qo_tags_match(&json, "a", "1"));
@@ -108,8 +108,8 @@ START_TEST(test_line)
 	ck_assert_int_eq(qo_draft_submission(&d, &conf, now, &sub, &err), 0);
 	ck_assert_str_eq(sub.task_type, "a.b");
 	ck_assert_uint_eq(sub.input.len, 20);
-	ck_assert_int_eq(
-	    memcmp(sub.input.p, "{\"n\":1.50,\"m\":1e400}", 20), 0);
+	ck_assert_int_eq(memcmp(sub.input.p, "{\"n\":1.50,\"m\":1e400}", 20),
+	    0);
 	ck_assert_int_eq(sub.timeout_seconds, 120);
 	ck_assert_int_eq(sub.max_retries, 0);
 	ck_assert_int_eq(sub.delay_ms, 90000);

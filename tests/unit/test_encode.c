@@ -25,12 +25,12 @@ START_TEST(test_b64)
 
 	b64_encode(text, pairs[_i].plain, len);
 	ck_assert_str_eq(text, pairs[_i].b64);
-	ck_assert_int_eq(
-	    b64_decode(back, len, text, strlen(text)), (ptrdiff_t)len);
+	ck_assert_int_eq(b64_decode(back, len, text, strlen(text)),
+	    (ptrdiff_t)len);
 	ck_assert_mem_eq(back, pairs[_i].plain, len);
 	if (len > 0)
-		ck_assert_int_eq(
-		    b64_decode(back, len - 1, text, strlen(text)), -1);
+		ck_assert_int_eq(b64_decode(back, len - 1, text, strlen(text)),
+		    -1);
 }
 END_TEST
 
@@ -58,8 +58,8 @@ START_TEST(test_b64_all)
 	for (len = 0; len <= sizeof(in); len++) {
 		b64_encode(text, in, len);
 		ck_assert_uint_eq(strlen(text) + 1, B64_SIZE(len));
-		ck_assert_int_eq(
-		    b64_decode(back, sizeof(back), text, strlen(text)),
+		ck_assert_int_eq(b64_decode(back, sizeof(back), text,
+				     strlen(text)),
 		    (ptrdiff_t)len);
 		ck_assert_mem_eq(back, in, len);
 	}
@@ -93,8 +93,8 @@ main(void)
 	int failed;
 
 	tcase_set_timeout(tc, 30);
-	tcase_add_loop_test(
-	    tc, test_b64, 0, (int)(sizeof(pairs) / sizeof(pairs[0])));
+	tcase_add_loop_test(tc, test_b64, 0,
+	    (int)(sizeof(pairs) / sizeof(pairs[0])));
 	tcase_add_loop_test(tc, test_b64_refuses, 0,
 	    (int)(sizeof(bad_b64) / sizeof(bad_b64[0])));
 	tcase_add_test(tc, test_b64_all);

@@ -123,8 +123,8 @@ delete_all(const char *bucket, const char *prefix)
 	ck_assert_int_eq(qo_s3_wait(st.s3, &l), QO_S3_OK);
 	ck_assert_uint_gt(l.res.list->n, 0);
 	for (i = 0; i < l.res.list->n; i++) {
-		qo_s3_req_init(
-		    &r, QO_S3_DELETE, bucket, l.res.list->entries[i].key);
+		qo_s3_req_init(&r, QO_S3_DELETE, bucket,
+		    l.res.list->entries[i].key);
 		ck_assert_int_eq(qo_s3_wait(st.s3, &r), QO_S3_OK);
 		qo_s3_req_fini(&r);
 	}

@@ -104,8 +104,9 @@ START_TEST(test_threads)
 	int bad[4] = { 0 }, i;
 
 	for (i = 0; i < 4; i++)
-		ck_assert_int_eq(
-		    pthread_create(&t[i], NULL, hash_many, &bad[i]), 0);
+		ck_assert_int_eq(pthread_create(&t[i], NULL, hash_many,
+				     &bad[i]),
+		    0);
 	for (i = 0; i < 4; i++) {
 		ck_assert_int_eq(pthread_join(t[i], NULL), 0);
 		ck_assert_int_eq(bad[i], 0);
@@ -123,8 +124,8 @@ main(void)
 
 	tcase_set_timeout(tc, 30);
 	tcase_add_test(tc, test_threads);
-	tcase_add_loop_test(
-	    tc, test_known, 0, (int)(sizeof(known) / sizeof(known[0])));
+	tcase_add_loop_test(tc, test_known, 0,
+	    (int)(sizeof(known) / sizeof(known[0])));
 	tcase_add_test(tc, test_hmac);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);

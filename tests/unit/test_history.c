@@ -100,8 +100,8 @@ put(const char *bucket, const char *key, const char *text, size_t len)
 {
 	struct qo_s3_req r;
 
-	qo_s3_req_init(
-	    &r, text != NULL ? QO_S3_PUT : QO_S3_DELETE, bucket, key);
+	qo_s3_req_init(&r, text != NULL ? QO_S3_PUT : QO_S3_DELETE, bucket,
+	    key);
 	r.body = text;
 	r.body_len = len;
 	ck_assert_msg(qo_s3_wait(st.s3, &r) == QO_S3_OK, "%s", r.res.err.msg);
@@ -118,13 +118,13 @@ run_to_end(void)
 
 	memset(&res, 0, sizeof(res));
 	ck_assert_uint_eq(live_store_count(&st, "ready/", key), 1);
-	ck_assert_int_eq(
-	    qo_entry_parse(&st.q->layout, key, strlen(key), &e), 0);
+	ck_assert_int_eq(qo_entry_parse(&st.q->layout, key, strlen(key), &e),
+	    0);
 	qo_claim_init(&cl, st.q, &e, "w1");
 	ck_assert_int_eq(qo_claim_take_wait(&cl, 60000), QO_OK);
 	ck_assert_int_eq(qo_claim_renew_wait(&cl, 120000), QO_OK);
-	ck_assert_int_eq(
-	    qo_commit_wait(&cl, QO_OUTCOME_COMPLETED, &res), QO_OK);
+	ck_assert_int_eq(qo_commit_wait(&cl, QO_OUTCOME_COMPLETED, &res),
+	    QO_OK);
 	qo_claim_fini(&cl);
 	qo_queue_flush(st.q);
 }
@@ -162,8 +162,8 @@ START_TEST(test_absent)
 {
 	struct seen seen;
 
-	ck_assert_int_eq(
-	    look(st.q, "00000000-0000-4000-8000-000000000001", &seen),
+	ck_assert_int_eq(look(st.q, "00000000-0000-4000-8000-000000000001",
+			     &seen),
 	    QO_NOENT);
 	ck_assert_uint_eq(seen.n, 0);
 	ck_assert_ptr_nonnull(strstr(hist.err.msg, "00000000-0000-4000"));
@@ -220,8 +220,8 @@ START_TEST(test_unversioned)
 	ck_assert_int_eq(look(q, id, &seen), QO_OK);
 	ck_assert(hist.unversioned);
 	ck_assert_uint_eq(seen.n, 1);
-	ck_assert_int_eq(
-	    look(q, "00000000-0000-4000-8000-000000000001", &seen), QO_NOENT);
+	ck_assert_int_eq(look(q, "00000000-0000-4000-8000-000000000001", &seen),
+	    QO_NOENT);
 	qo_queue_free(q);
 	buf_fini(&b);
 	qo_task_fini(&t);
@@ -313,8 +313,8 @@ START_TEST(test_worker)
 	struct qo_err err;
 	struct buf b;
 
-	ck_assert_msg(qo_worker_record_decode(
-			  &w, "w1", WORKER, strlen(WORKER), &err) == 0,
+	ck_assert_msg(qo_worker_record_decode(&w, "w1", WORKER, strlen(WORKER),
+			  &err) == 0,
 	    "%s", err.msg);
 	ck_assert_int_eq(w.pid, 7);
 	ck_assert_int_eq(w.slots, 16);
@@ -324,12 +324,12 @@ START_TEST(test_worker)
 	ck_assert_str_eq(b.data, WORKER);
 	buf_fini(&b);
 	qo_worker_record_fini(&w);
-	ck_assert_int_eq(
-	    qo_worker_record_decode(&w, "w2", WORKER, strlen(WORKER), &err),
+	ck_assert_int_eq(qo_worker_record_decode(&w, "w2", WORKER,
+			     strlen(WORKER), &err),
 	    -1);
 	ck_assert_ptr_nonnull(strstr(err.msg, "worker_id"));
-	ck_assert_int_eq(qo_worker_record_decode(
-			     &w, NULL, "{\"worker_id\":\"../x\"}", 20, &err),
+	ck_assert_int_eq(qo_worker_record_decode(&w, NULL,
+			     "{\"worker_id\":\"../x\"}", 20, &err),
 	    -1);
 	ck_assert_int_eq(qo_worker_record_decode(&w, NULL, "[]", 2, &err), -1);
 }

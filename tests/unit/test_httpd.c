@@ -62,21 +62,23 @@ START_TEST(test_no_body_with_head_204_304)
 
 	httpapp_serve();
 	httpapp_tcp(&k);
-	ck_assert_int_eq(
-	    client_ask(&k, "HEAD /length HTTP/1.1\r\n" HOST "\r\n"), 200);
+	ck_assert_int_eq(client_ask(&k,
+			     "HEAD /length HTTP/1.1\r\n" HOST "\r\n"),
+	    200);
 	ck_assert_str_eq(client_header(&k, "content-length"), "12345");
-	ck_assert_int_eq(
-	    client_ask(&k, "HEAD /early HTTP/1.1\r\n" HOST "\r\n"), 403);
+	ck_assert_int_eq(client_ask(&k, "HEAD /early HTTP/1.1\r\n" HOST "\r\n"),
+	    403);
 	ck_assert_str_eq(client_header(&k, "content-length"), "6");
-	ck_assert_int_eq(
-	    client_ask(&k, "HEAD /file HTTP/1.1\r\n" HOST "\r\n"), 200);
-	ck_assert_int_eq(
-	    client_ask(&k, "GET /nothing HTTP/1.1\r\n" HOST "\r\n"), 204);
+	ck_assert_int_eq(client_ask(&k, "HEAD /file HTTP/1.1\r\n" HOST "\r\n"),
+	    200);
+	ck_assert_int_eq(client_ask(&k,
+			     "GET /nothing HTTP/1.1\r\n" HOST "\r\n"),
+	    204);
 	ck_assert_ptr_null(client_header(&k, "content-length"));
-	ck_assert_int_eq(
-	    client_ask(&k, "GET /same HTTP/1.1\r\n" HOST "\r\n"), 304);
-	ck_assert_int_eq(
-	    client_ask(&k, "GET /last HTTP/1.1\r\n" HOST "\r\n"), 200);
+	ck_assert_int_eq(client_ask(&k, "GET /same HTTP/1.1\r\n" HOST "\r\n"),
+	    304);
+	ck_assert_int_eq(client_ask(&k, "GET /last HTTP/1.1\r\n" HOST "\r\n"),
+	    200);
 	client_close(&k);
 }
 END_TEST
@@ -101,8 +103,8 @@ check_case(const struct http_case *c, size_t cut, bool unix_socket)
 	    c->name, cut, status, c->status);
 	if (c->status != 200) {
 		ck_assert_str_eq(client_header(&k, "connection"), "close");
-		ck_assert_str_eq(
-		    client_header(&k, "content-type"), "application/xml");
+		ck_assert_str_eq(client_header(&k, "content-type"),
+		    "application/xml");
 		ck_assert_str_eq(client_header(&k, "x-amz-request-id"), "1");
 		ck_assert_msg(client_closed(&k), "%s: not closed", c->name);
 	} else
@@ -167,8 +169,8 @@ add_request(struct buf *b, int i)
 		buf_addf(b, "HEAD /h HTTP/1.1\r\n" HOST "X-Id: %d\r\n\r\n", i);
 		break;
 	case 4:
-		buf_addf(
-		    b, "GET /missing HTTP/1.1\r\n" HOST "X-Id: %d\r\n\r\n", i);
+		buf_addf(b, "GET /missing HTTP/1.1\r\n" HOST "X-Id: %d\r\n\r\n",
+		    i);
 		break;
 	case 5:
 		/* Answered before its body is read, which is dropped. */
@@ -179,8 +181,8 @@ add_request(struct buf *b, int i)
 		    i);
 		break;
 	case 6:
-		buf_addf(
-		    b, "\r\nDELETE /d HTTP/1.1\r\n" HOST "X-Id: %d\r\n\r\n", i);
+		buf_addf(b,
+		    "\r\nDELETE /d HTTP/1.1\r\n" HOST "X-Id: %d\r\n\r\n", i);
 		break;
 	}
 }
@@ -362,22 +364,22 @@ START_TEST(test_large_bodies)
 	buf_init(&b, TAKE_MAX);
 	for (i = 0; i < 3000000; i++)
 		buf_addc(&b, (char)(i * 7 % 251));
-	client_sends(
-	    &k, "PUT / HTTP/1.1\r\n" HOST "Content-Length: 3000000\r\n\r\n");
+	client_sends(&k,
+	    "PUT / HTTP/1.1\r\n" HOST "Content-Length: 3000000\r\n\r\n");
 	client_send(&k, b.data, b.len);
 	ck_assert_int_eq(client_answer(&k, false), 200);
 	ck_assert_uint_eq(k.body.len, b.len);
 	ck_assert_mem_eq(k.body.data, b.data, b.len);
-	client_sends(
-	    &k, "PUT / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n");
+	client_sends(&k,
+	    "PUT / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n");
 	client_sends(&k, "2dc6c0\r\n");
 	client_send(&k, b.data, b.len);
 	client_sends(&k, "\r\n0\r\n\r\n");
 	ck_assert_int_eq(client_answer(&k, false), 200);
 	ck_assert_uint_eq(k.body.len, b.len);
 	ck_assert_mem_eq(k.body.data, b.data, b.len);
-	ck_assert_int_eq(
-	    client_ask(&k, "GET /big HTTP/1.1\r\n" HOST "\r\n"), 200);
+	ck_assert_int_eq(client_ask(&k, "GET /big HTTP/1.1\r\n" HOST "\r\n"),
+	    200);
 	ck_assert_uint_eq(k.body.len, BIG);
 	client_close(&k);
 	buf_fini(&b);
@@ -391,15 +393,15 @@ START_TEST(test_send_file)
 
 	httpapp_serve();
 	httpapp_tcp(&k);
-	ck_assert_int_eq(
-	    client_ask(&k, "GET /file HTTP/1.1\r\n" HOST "\r\n"), 200);
+	ck_assert_int_eq(client_ask(&k, "GET /file HTTP/1.1\r\n" HOST "\r\n"),
+	    200);
 	ck_assert_uint_eq(k.body.len, BIG - 1000);
 	for (i = 0; i < k.body.len; i++)
 		if (k.body.data[i] != (char)('a' + (i + 1000) % 26))
 			ck_abort_msg("byte %zu differs", i);
 	/* Shorter than promised: cut, never padded. */
-	ck_assert_int_eq(
-	    client_ask(&k, "GET /short HTTP/1.1\r\n" HOST "\r\n"), -1);
+	ck_assert_int_eq(client_ask(&k, "GET /short HTTP/1.1\r\n" HOST "\r\n"),
+	    -1);
 	client_close(&k);
 	UNTIL(httpd_connections(httpapp.httpd) == 0);
 }
@@ -418,8 +420,8 @@ START_TEST(test_early_answer_reaches_a_client_that_is_sending)
 	for (i = 0; i < 2; i++) {
 		httpapp_tcp(&k);
 		client_sends(&k, i == 0 ? "PUT /early" : "PUT /stop");
-		client_sends(
-		    &k, " HTTP/1.1\r\n" HOST "Content-Length: 8388608\r\n\r\n");
+		client_sends(&k,
+		    " HTTP/1.1\r\n" HOST "Content-Length: 8388608\r\n\r\n");
 		client_send(&k, body, 2 * BIG);
 		ck_assert_msg(client_answer(&k, false) == (i == 0 ? 403 : 409),
 		    "%s: %d", paths[i], k.status);
@@ -429,11 +431,11 @@ START_TEST(test_early_answer_reaches_a_client_that_is_sending)
 	free(body);
 	/* A small rest is dropped and the connection goes on. */
 	httpapp_tcp(&k);
-	client_sends(
-	    &k, "PUT /stop HTTP/1.1\r\n" HOST "Content-Length: 6\r\n\r\nab");
+	client_sends(&k,
+	    "PUT /stop HTTP/1.1\r\n" HOST "Content-Length: 6\r\n\r\nab");
 	ck_assert_int_eq(client_answer(&k, false), 409);
-	ck_assert_int_eq(
-	    client_ask(&k, "cdefGET / HTTP/1.1\r\n" HOST "\r\n"), 200);
+	ck_assert_int_eq(client_ask(&k, "cdefGET / HTTP/1.1\r\n" HOST "\r\n"),
+	    200);
 	client_close(&k);
 	ck_assert_int_eq(httpapp.gone, 0);
 }
@@ -454,8 +456,8 @@ main(void)
 	tcase_add_test(tc, test_no_body_with_head_204_304);
 	tcase_add_test(tc, test_malformed_request_gets_its_status_and_close);
 	tcase_add_test(tc, test_split_at_each_byte);
-	tcase_add_test(
-	    tc, test_pipelining_of_1000_mixed_requests_stays_in_step);
+	tcase_add_test(tc,
+	    test_pipelining_of_1000_mixed_requests_stays_in_step);
 	tcase_add_test(tc, test_pipelining_behind_a_waiting_request);
 	tcase_add_test(tc, test_expect_100_continue);
 	tcase_add_test(tc, test_oversized_body_is_refused_before_it_is_read);

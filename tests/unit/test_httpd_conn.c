@@ -71,8 +71,8 @@ START_TEST(test_slow_body_times_out)
 	httpapp_serve();
 	httpapp_tcp(&k);
 	memset(piece, 'x', sizeof(piece));
-	client_sends(
-	    &k, "PUT / HTTP/1.1\r\n" HOST "Content-Length: 1000\r\n\r\n");
+	client_sends(&k,
+	    "PUT / HTTP/1.1\r\n" HOST "Content-Length: 1000\r\n\r\n");
 	UNTIL(httpapp.heads == 1);
 	start = qo_mono_now();
 	/* Enough for one period, not for the next. */
@@ -129,8 +129,9 @@ START_TEST(test_no_wake_ups_when_idle)
 	httpapp_serve();
 	for (i = 0; i < 3; i++) {
 		httpapp_tcp(&k[i]);
-		ck_assert_int_eq(
-		    client_ask(&k[i], "GET / HTTP/1.1\r\n" HOST "\r\n"), 200);
+		ck_assert_int_eq(client_ask(&k[i],
+				     "GET / HTTP/1.1\r\n" HOST "\r\n"),
+		    200);
 	}
 	/* A half-closed client whose answer is not ready must not spin. */
 	httpapp_tcp(&held);
@@ -252,8 +253,8 @@ START_TEST(test_free_with_open_requests)
 	for (int i = 0; i < 3; i++)
 		httpapp_tcp(&k[i]);
 	client_sends(&k[0], "GET /later HTTP/1.1\r\n" HOST "\r\n");
-	client_sends(
-	    &k[1], "PUT / HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\nhel");
+	client_sends(&k[1],
+	    "PUT / HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\nhel");
 	UNTIL(httpapp.heads == 2);
 	httpd_free(httpapp.httpd);
 	httpapp.httpd = NULL;
@@ -271,8 +272,8 @@ START_TEST(test_drain)
 
 	httpapp_serve();
 	httpapp_tcp(&idle);
-	ck_assert_int_eq(
-	    client_ask(&idle, "GET / HTTP/1.1\r\n" HOST "\r\n"), 200);
+	ck_assert_int_eq(client_ask(&idle, "GET / HTTP/1.1\r\n" HOST "\r\n"),
+	    200);
 	httpapp_unix(&busy);
 	client_sends(&busy, "GET /later HTTP/1.1\r\n" HOST "\r\n");
 	httpapp_tcp(&half);
@@ -331,8 +332,8 @@ START_TEST(test_503_when_all_are_busy)
 	}
 	UNTIL(httpapp.heads == 2);
 	httpapp_tcp(&k[2]);
-	ck_assert_int_eq(
-	    client_ask(&k[2], "GET / HTTP/1.1\r\n" HOST "\r\n"), 503);
+	ck_assert_int_eq(client_ask(&k[2], "GET / HTTP/1.1\r\n" HOST "\r\n"),
+	    503);
 	ck_assert(client_closed(&k[2]));
 	client_close(&k[2]);
 	ck_assert_int_eq(httpapp.heads, 2);
@@ -340,8 +341,8 @@ START_TEST(test_503_when_all_are_busy)
 	client_abort(&k[0]);
 	UNTIL(httpapp.gone == 1);
 	httpapp_tcp(&k[2]);
-	ck_assert_int_eq(
-	    client_ask(&k[2], "GET / HTTP/1.1\r\n" HOST "\r\n"), 200);
+	ck_assert_int_eq(client_ask(&k[2], "GET / HTTP/1.1\r\n" HOST "\r\n"),
+	    200);
 	client_close(&k[1]);
 	client_close(&k[2]);
 }
@@ -372,13 +373,14 @@ START_TEST(test_2000_idle_connections_do_not_stop_a_new_one)
 	}
 	UNTIL(httpd_connections(httpapp.httpd) == n / 2);
 	httpapp_tcp(&fresh);
-	ck_assert_int_eq(
-	    client_ask(&fresh, "GET / HTTP/1.1\r\n" HOST "\r\n"), 200);
+	ck_assert_int_eq(client_ask(&fresh, "GET / HTTP/1.1\r\n" HOST "\r\n"),
+	    200);
 	/* The longest idle were closed, the others live. */
 	ck_assert(client_closed(&k[0]));
 	ck_assert(client_closed(&k[n - n / 2]));
-	ck_assert_int_eq(
-	    client_ask(&k[n - 1], "GET / HTTP/1.1\r\n" HOST "\r\n"), 200);
+	ck_assert_int_eq(client_ask(&k[n - 1],
+			     "GET / HTTP/1.1\r\n" HOST "\r\n"),
+	    200);
 	for (size_t i = 0; i < n; i++)
 		client_close(&k[i]);
 	client_close(&fresh);
@@ -469,25 +471,25 @@ START_TEST(test_out_of_descriptors_with_idle_connections)
 	getrlimit(RLIMIT_NOFILE, &rl);
 	httpapp_serve();
 	httpapp_tcp(&idle);
-	ck_assert_int_eq(
-	    client_ask(&idle, "GET / HTTP/1.1\r\n" HOST "\r\n"), 200);
+	ck_assert_int_eq(client_ask(&idle, "GET / HTTP/1.1\r\n" HOST "\r\n"),
+	    200);
 	httpapp_tcp(&last);
 	n = use_up(fds);
 	close(fds[--n]);
 	/* The last descriptor is used: nobody has to go. */
-	ck_assert_int_eq(
-	    client_ask(&last, "GET / HTTP/1.1\r\n" HOST "\r\n"), 200);
-	ck_assert_int_eq(
-	    client_ask(&idle, "GET / HTTP/1.1\r\n" HOST "\r\n"), 200);
+	ck_assert_int_eq(client_ask(&last, "GET / HTTP/1.1\r\n" HOST "\r\n"),
+	    200);
+	ck_assert_int_eq(client_ask(&idle, "GET / HTTP/1.1\r\n" HOST "\r\n"),
+	    200);
 	give_back(fds, n, &rl);
 	httpapp_tcp(&more);
 	n = use_up(fds);
 	/* None is left: the longest idle makes room at once. */
-	ck_assert_int_eq(
-	    client_ask(&more, "GET / HTTP/1.1\r\n" HOST "\r\n"), 200);
+	ck_assert_int_eq(client_ask(&more, "GET / HTTP/1.1\r\n" HOST "\r\n"),
+	    200);
 	ck_assert(client_closed(&last));
-	ck_assert_int_eq(
-	    client_ask(&idle, "GET / HTTP/1.1\r\n" HOST "\r\n"), 200);
+	ck_assert_int_eq(client_ask(&idle, "GET / HTTP/1.1\r\n" HOST "\r\n"),
+	    200);
 	give_back(fds, n, &rl);
 	client_close(&idle);
 	client_close(&last);
@@ -530,8 +532,9 @@ START_TEST(test_unix_socket)
 	/* So is what is not a socket. */
 	ck_assert_int_eq(httpd_listen_unix(other, httpapp.dir, &err), -1);
 	ck_assert_ptr_nonnull(strstr(err.msg, "not a socket"));
-	ck_assert_int_eq(
-	    httpd_listen_unix(other, "/nonexistent/dir/sock", &err), -1);
+	ck_assert_int_eq(httpd_listen_unix(other, "/nonexistent/dir/sock",
+			     &err),
+	    -1);
 	httpd_free(other);
 	httpapp_unix(&k);
 	ck_assert_int_eq(client_ask(&k, "GET / HTTP/1.1\r\n" HOST "\r\n"), 200);
@@ -553,8 +556,8 @@ START_TEST(test_listen_addresses)
 
 	httpapp_serve();
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ck_assert_msg(
-		    httpd_listen_tcp(httpapp.httpd, bad[i], &p, &err) == -1,
+		ck_assert_msg(httpd_listen_tcp(httpapp.httpd, bad[i], &p,
+				  &err) == -1,
 		    "%s", bad[i]);
 	snprintf(again, sizeof(again), "127.0.0.1:%d", httpapp.port);
 	ck_assert_int_eq(httpd_listen_tcp(httpapp.httpd, again, &p, &err), -1);
@@ -579,8 +582,8 @@ START_TEST(test_inherited_descriptor)
 	struct qo_err err;
 	int fd;
 
-	httpapp.httpd = httpd_new(
-	    httpapp.loop, &httpapp.conf, &httpapp_ops, NULL);
+	httpapp.httpd = httpd_new(httpapp.loop, &httpapp.conf, &httpapp_ops,
+	    NULL);
 	ck_assert_int_eq(httpd_listen_fd(httpapp.httpd, 0, &err), -1);
 	fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	ck_assert_int_eq(httpd_listen_fd(httpapp.httpd, fd, &err), -1);

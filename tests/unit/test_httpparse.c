@@ -40,8 +40,8 @@ judge_chunked(const char *p, size_t len, size_t step, size_t *rest)
 	while (avail < len) {
 		avail = step > len - avail ? len : avail + step;
 		for (;;) {
-			switch (httpchunk_next(
-			    &d, p + pos, avail - pos, &used, &data, &n)) {
+			switch (httpchunk_next(&d, p + pos, avail - pos, &used,
+			    &data, &n)) {
 			case HTTPPARSE_DATA:
 				pos += used;
 				buf_add(&body, data, n);
@@ -94,8 +94,8 @@ judge(const char *bytes, size_t len, size_t cut, size_t step, size_t *rest)
 		return hp.status;
 	}
 	if (hp.content_length == -1)
-		return judge_chunked(
-		    bytes + hp.head_len, len - hp.head_len, step, rest);
+		return judge_chunked(bytes + hp.head_len, len - hp.head_len,
+		    step, rest);
 	if ((size_t)hp.content_length > len - hp.head_len)
 		return 0;
 	buf_add(&body, bytes + hp.head_len, (size_t)hp.content_length);
@@ -141,8 +141,8 @@ START_TEST(test_malformed_request_gets_its_status)
 	int status;
 
 	status = judge_whole(c->bytes, c->len);
-	ck_assert_msg(
-	    status == c->status, "%s: %d not %d", c->name, status, c->status);
+	ck_assert_msg(status == c->status, "%s: %d not %d", c->name, status,
+	    c->status);
 }
 END_TEST
 
@@ -180,8 +180,8 @@ START_TEST(test_what_is_read)
 	    "Connection: foo, Close\r\nexpect: 100-continue\r\n\r\nabcGET /";
 	size_t rest;
 
-	ck_assert_int_eq(
-	    judge(req, sizeof(req) - 1, sizeof(req) - 1, 1, &rest), 200);
+	ck_assert_int_eq(judge(req, sizeof(req) - 1, sizeof(req) - 1, 1, &rest),
+	    200);
 	ck_assert_uint_eq(rest, 5);
 	ck_assert_str_eq(head + hp.method, "PUT");
 	ck_assert_str_eq(head + hp.path, "/b/a%20b");
@@ -207,8 +207,8 @@ START_TEST(test_target_forms)
 	size_t i;
 
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		ck_assert_int_eq(
-		    judge_whole(rows[i][0], strlen(rows[i][0])), 200);
+		ck_assert_int_eq(judge_whole(rows[i][0], strlen(rows[i][0])),
+		    200);
 		ck_assert_str_eq(head + hp.path, rows[i][1]);
 		ck_assert_str_eq(head + hp.query, rows[i][2]);
 	}
@@ -223,8 +223,8 @@ START_TEST(test_chunks_are_joined)
 	size_t step, rest;
 
 	for (step = 1; step < sizeof(req); step++) {
-		ck_assert_int_eq(
-		    judge(req, sizeof(req) - 1, step, step, &rest), 200);
+		ck_assert_int_eq(judge(req, sizeof(req) - 1, step, step, &rest),
+		    200);
 		ck_assert_str_eq(body.data, "abc0123456789");
 		ck_assert_uint_eq(rest, 4);
 	}
@@ -318,8 +318,8 @@ main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, test_good, 0, (int)http_good_n);
-	tcase_add_loop_test(
-	    tc, test_malformed_request_gets_its_status, 0, (int)http_bad_n);
+	tcase_add_loop_test(tc, test_malformed_request_gets_its_status, 0,
+	    (int)http_bad_n);
 	tcase_add_test(tc, test_split_at_each_byte);
 	tcase_add_test(tc, test_what_is_read);
 	tcase_add_test(tc, test_target_forms);

@@ -153,8 +153,8 @@ START_TEST(values)
 	char *want;
 
 	if (c->want == NULL) {
-		ck_assert_msg(
-		    parse(c->text) == -1, "%s: %s", c->text, seen.data);
+		ck_assert_msg(parse(c->text) == -1, "%s: %s", c->text,
+		    seen.data);
 		ck_assert_ptr_nonnull(strstr(seen.data, "t:1 ! "));
 		return;
 	}
@@ -167,8 +167,8 @@ END_TEST
 
 START_TEST(all_errors_are_told)
 {
-	ck_assert_int_eq(
-	    parse("nonsense\n[a\nlost = 1\n[b]\nx = 1\n= 2\n"), -1);
+	ck_assert_int_eq(parse("nonsense\n[a\nlost = 1\n[b]\nx = 1\n= 2\n"),
+	    -1);
 	ck_assert_str_eq(seen.data,
 	    "t:1 ! neither [section] nor key = value nor a comment\n"
 	    "t:2 ! a section needs a closing ]\n"
@@ -183,8 +183,8 @@ START_TEST(line_ends)
 	static const char nul[] = "a = 1\0\nb = 2\n";
 
 	ck_assert_int_eq(parse("a = 1\r\n\r\n[s]\r\nb = \"x\"\r\nc = 2\r"), 0);
-	ck_assert_str_eq(
-	    seen.data, "t:1 | a=<1>\nt:3 [s|]\nt:4 s| b=<x>\nt:5 s| c=<2>\n");
+	ck_assert_str_eq(seen.data,
+	    "t:1 | a=<1>\nt:3 [s|]\nt:4 s| b=<x>\nt:5 s| c=<2>\n");
 	ck_assert_int_eq(parse_n(nul, sizeof(nul) - 1, 0), -1);
 	ck_assert_str_eq(seen.data, "t:1 ! a NUL byte\nt:2 | b=<2>\n");
 	ck_assert_int_eq(parse("\xef\xbb\xbf"
@@ -317,8 +317,8 @@ put(const char *name, const char *text)
 	char path[128];
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	ck_assert_int_eq(
-	    io_write_file(path, text, strlen(text), 0600, &err), 0);
+	ck_assert_int_eq(io_write_file(path, text, strlen(text), 0600, &err),
+	    0);
 }
 
 static int
@@ -378,8 +378,8 @@ START_TEST(include_errors)
 	ck_assert_ptr_nonnull(strstr(seen.data, "/one is included twice\n"));
 	ck_assert_ptr_nonnull(strstr(seen.data, "twice:3 [z|]\n"));
 	ck_assert_int_eq(load("gone"), -1);
-	ck_assert_ptr_nonnull(
-	    strstr(seen.data, "/nothere: No such file or directory\n"));
+	ck_assert_ptr_nonnull(strstr(seen.data,
+	    "/nothere: No such file or directory\n"));
 	ck_assert_ptr_nonnull(strstr(seen.data, "gone:2 ! include: needs"));
 	ck_assert_ptr_nonnull(strstr(seen.data, "/d: not a regular file\n"));
 	ck_assert_ptr_nonnull(strstr(seen.data, "gone:4 [z|]\n"));

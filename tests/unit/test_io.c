@@ -37,8 +37,8 @@ put_file(const char *text, mode_t mode)
 {
 	struct qo_err err;
 
-	ck_assert_int_eq(
-	    io_write_file(path, text, strlen(text), mode, &err), 0);
+	ck_assert_int_eq(io_write_file(path, text, strlen(text), mode, &err),
+	    0);
 	ck_assert_int_eq(chmod(path, mode), 0);
 }
 
@@ -199,8 +199,8 @@ START_TEST(test_short_and_interrupted)
 		}
 		_exit(0);
 	}
-	ck_assert_int_eq(
-	    io_read_full(fds[0], out, sizeof(out)), (ssize_t)sizeof(out));
+	ck_assert_int_eq(io_read_full(fds[0], out, sizeof(out)),
+	    (ssize_t)sizeof(out));
 	ck_assert_int_eq(memcmp(in, out, sizeof(in)), 0);
 	ck_assert_int_eq(io_read_full(fds[0], out, 1), 0);
 	close(fds[0]);

@@ -20,10 +20,10 @@ ck_refused(const char *text, size_t len, const struct qo_json_limits *limits,
 	struct qo_err err;
 
 	qo_err_reset(&err);
-	ck_assert_msg(
-	    qo_json_check(text, len, limits, &err) == -1, "%.40s", text);
-	ck_assert_msg(
-	    strstr(err.msg, want) != NULL, "\"%s\", not \"%s\"", err.msg, want);
+	ck_assert_msg(qo_json_check(text, len, limits, &err) == -1, "%.40s",
+	    text);
+	ck_assert_msg(strstr(err.msg, want) != NULL, "\"%s\", not \"%s\"",
+	    err.msg, want);
 }
 
 static void
@@ -34,9 +34,9 @@ ck_compact(const char *text, const char *want)
 
 	buf_init(&b, 1 << 20);
 	qo_err_reset(&err);
-	ck_assert_msg(
-	    qo_json_compact(text, strlen(text), &strict, &b, &err) == 0, "%s",
-	    err.msg);
+	ck_assert_msg(qo_json_compact(text, strlen(text), &strict, &b, &err) ==
+		0,
+	    "%s", err.msg);
 	ck_assert_str_eq(b.data, want);
 	buf_fini(&b);
 }
@@ -91,8 +91,8 @@ START_TEST(test_depth)
 		memset(text + n, ']', n);
 		l.max_depth = (unsigned)n;
 		if (n <= QO_JSON_DEPTH_MAX)
-			ck_assert_int_eq(
-			    qo_json_check(text, 2 * n, &l, NULL), 0);
+			ck_assert_int_eq(qo_json_check(text, 2 * n, &l, NULL),
+			    0);
 		else
 			ck_refused(text, 2 * n, &l, "nested deeper");
 		l.max_depth = (unsigned)n - 1;
@@ -100,22 +100,22 @@ START_TEST(test_depth)
 	}
 	/* Wide is not deep, and the message tells where. */
 	l.max_depth = 2;
-	ck_assert_int_eq(
-	    qo_json_check("[[],[],{},{\"a\":1}]", 18, &l, NULL), 0);
+	ck_assert_int_eq(qo_json_check("[[],[],{},{\"a\":1}]", 18, &l, NULL),
+	    0);
 	ck_refused("[[],[\"[[[\"],\n[ [] ]]", 20, &l, "line 2 column 3");
 }
 END_TEST
 
 START_TEST(test_double_keys)
 {
-	ck_assert_int_eq(
-	    qo_json_check("{\"a\":1,\"a\":2}", 13, &generic, NULL), 0);
+	ck_assert_int_eq(qo_json_check("{\"a\":1,\"a\":2}", 13, &generic, NULL),
+	    0);
 	ck_refused("{\"a\":1,\"a\":2}", 13, &strict, "byte 7");
 	ck_refused("{\"a\":1,\"\\u0061\":2}", 18, &strict, "same key twice");
 	ck_refused("[{\"b\":{\"\":1,\"x\":2,\"\":3}}]", 25, &strict, "byte 18");
 	/* The same key in two objects is fine. */
-	ck_assert_int_eq(
-	    qo_json_check("[{\"a\":1},{\"a\":{\"a\":2}}]", 23, &strict, NULL),
+	ck_assert_int_eq(qo_json_check("[{\"a\":1},{\"a\":{\"a\":2}}]", 23,
+			     &strict, NULL),
 	    0);
 }
 END_TEST
@@ -206,11 +206,12 @@ START_TEST(test_add_string)
 	buf_init(&b, 4096);
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		buf_reset(&b);
-		ck_assert_int_eq(
-		    qo_json_add_string(&b, cases[i].in, cases[i].len), 0);
+		ck_assert_int_eq(qo_json_add_string(&b, cases[i].in,
+				     cases[i].len),
+		    0);
 		ck_assert_str_eq(b.data, cases[i].out);
-		ck_assert_int_eq(
-		    qo_json_check(b.data, b.len, &strict, NULL), 0);
+		ck_assert_int_eq(qo_json_check(b.data, b.len, &strict, NULL),
+		    0);
 	}
 	buf_fini(&b);
 	buf_init(&b, 4);
@@ -282,8 +283,8 @@ START_TEST(test_get_int)
 		    &strict, QO_JSON_DOC_ALL, NULL);
 		ck_assert_ptr_nonnull(doc);
 		v = 0;
-		ck_assert_int_eq(
-		    qo_json_get_int(doc->root, INT64_MIN, INT64_MAX, &v),
+		ck_assert_int_eq(qo_json_get_int(doc->root, INT64_MIN,
+				     INT64_MAX, &v),
 		    cases[i].rc);
 		ck_assert_int_eq(v, cases[i].v);
 		yyjson_doc_free(doc);
@@ -355,10 +356,10 @@ one_parsing(const char *name, const char *text, size_t len)
 	/* What is compacted is still valid, and compact. */
 	if (rc == 0) {
 		buf_init(&b, 1 << 20);
-		ck_assert_int_eq(
-		    qo_json_compact(text, len, &generic, &b, NULL), 0);
-		ck_assert_int_eq(
-		    qo_json_check(b.data, b.len, &generic, NULL), 0);
+		ck_assert_int_eq(qo_json_compact(text, len, &generic, &b, NULL),
+		    0);
+		ck_assert_int_eq(qo_json_check(b.data, b.len, &generic, NULL),
+		    0);
 		buf_fini(&b);
 	}
 }
@@ -385,8 +386,8 @@ one_checker(const char *name, const char *text, size_t len)
 	if (strstr(name, "EXCLUDE") != NULL)
 		return;
 	rc = qo_json_check(text, len, &strict, NULL);
-	ck_assert_msg(
-	    rc == (strncmp(name, "pass", 4) == 0 ? 0 : -1), "%s", name);
+	ck_assert_msg(rc == (strncmp(name, "pass", 4) == 0 ? 0 : -1), "%s",
+	    name);
 	yes += rc == 0;
 	no += rc == -1;
 }
@@ -408,8 +409,8 @@ one_roundtrip(const char *name, const char *text, size_t len)
 
 	buf_init(&b, 4096);
 	ck_assert_int_eq(qo_json_compact(text, len, &strict, &b, NULL), 0);
-	ck_assert_msg(
-	    b.len == len && memcmp(b.data, text, len) == 0, "%s", name);
+	ck_assert_msg(b.len == len && memcmp(b.data, text, len) == 0, "%s",
+	    name);
 	buf_fini(&b);
 	yes++;
 }

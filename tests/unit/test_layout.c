@@ -12,14 +12,16 @@ static const struct qo_layout wide = { "team/a/", 2 };
 START_TEST(test_minute)
 {
 	/* 2026-01-28T12:00:00Z */
-	ck_assert_int_eq(
-	    qo_minute((struct qo_wall){ INT64_C(1769601600000000) }), 29493360);
-	ck_assert_int_eq(
-	    qo_minute((struct qo_wall){ INT64_C(1769601599999999) }), 29493359);
+	ck_assert_int_eq(qo_minute((struct qo_wall){
+			     INT64_C(1769601600000000) }),
+	    29493360);
+	ck_assert_int_eq(qo_minute((struct qo_wall){
+			     INT64_C(1769601599999999) }),
+	    29493359);
 	ck_assert_int_eq(qo_minute((struct qo_wall){ -1 }), 0);
 	ck_assert_int_eq(qo_minute((struct qo_wall){ INT64_MIN }), 0);
-	ck_assert_int_le(
-	    qo_minute((struct qo_wall){ INT64_MAX }), INT64_C(9999999999));
+	ck_assert_int_le(qo_minute((struct qo_wall){ INT64_MAX }),
+	    INT64_C(9999999999));
 }
 END_TEST
 

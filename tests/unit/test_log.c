@@ -74,8 +74,8 @@ START_TEST(test_kv)
 	    (const char *)NULL, "empty", "", "odd", "a=b \"c\"\\", NULL);
 	s = taken(path);
 	ck_assert_ptr_nonnull(strstr(s, "level=warn role=tester"));
-	ck_assert_ptr_nonnull(strstr(
-	    s, "msg=claimed task=t-1 empty=\"\" odd=\"a=b \\\"c\\\"\\\\\"\n"));
+	ck_assert_ptr_nonnull(strstr(s,
+	    "msg=claimed task=t-1 empty=\"\" odd=\"a=b \\\"c\\\"\\\\\"\n"));
 	ck_assert_ptr_null(strstr(s, "none"));
 }
 END_TEST
@@ -94,8 +94,8 @@ START_TEST(test_errno)
 	log_debug("plain");
 	ck_assert_int_eq(errno, ENOENT);
 	s = taken(path);
-	ck_assert_ptr_nonnull(
-	    strstr(s, "msg=\"open x: No such file or directory\""));
+	ck_assert_ptr_nonnull(strstr(s,
+	    "msg=\"open x: No such file or directory\""));
 	ck_assert_ptr_nonnull(strstr(s, "level=error role=t pid="));
 	ck_assert_ptr_nonnull(strstr(s, "again: No such file"));
 	ck_assert_ptr_nonnull(strstr(s, "msg=plain\n"));
@@ -214,8 +214,9 @@ START_TEST(test_reopen)
 	log_reopen();
 	ck_assert_int_eq(rmdir(path), 0);
 	ck_assert_ptr_nonnull(strstr(taken(moved), "can not reopen"));
-	ck_assert_int_eq(
-	    log_init("t", "/no/such/dir/x", LOG_FMT_KV, LOG_LVL_INFO), -1);
+	ck_assert_int_eq(log_init("t", "/no/such/dir/x", LOG_FMT_KV,
+			     LOG_LVL_INFO),
+	    -1);
 	ck_assert_int_eq(errno, ENOENT);
 	log_info("still here");
 	ck_assert_ptr_nonnull(strstr(taken(moved), "still here"));
@@ -292,8 +293,8 @@ START_TEST(test_stderr)
 	int status;
 
 	ck_assert_int_eq(in_child(before_init), 0);
-	ck_assert_str_eq(
-	    taken(path), "qo: at a terminal\\x0a\nqo: event k=v\n");
+	ck_assert_str_eq(taken(path),
+	    "qo: at a terminal\\x0a\nqo: event k=v\n");
 	status = in_child(die_fatal);
 	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 1);
 	ck_assert_str_eq(taken(path), "qo: can not go on: Permission denied\n");

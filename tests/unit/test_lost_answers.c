@@ -125,8 +125,8 @@ play(const struct scenario *s, const char *fault, unsigned nth,
 	struct scene sc;
 	struct left got;
 
-	snprintf(
-	    what, sizeof(what), "%s under %s, nth %u", s->name, fault, nth);
+	snprintf(what, sizeof(what), "%s under %s, nth %u", s->name, fault,
+	    nth);
 	begin(s, &sc);
 	rule_at(fault, nth);
 	scenario_run(s, &sc);
@@ -313,8 +313,8 @@ reclaims(struct qo_queue *oq, const char *id)
 
 	if (!other_reads(oq, id, &t))
 		return;
-	qo_entry_make(
-	    &e, QO_INDEX_LEASES, t.lease_expires_at, id, t.generation);
+	qo_entry_make(&e, QO_INDEX_LEASES, t.lease_expires_at, id,
+	    t.generation);
 	qo_repair_init(&r, oq, &e, qo_queue_now(oq), 0);
 	r.dead_lease = t.lease_id;
 	qo_repair_wait(&r);
@@ -466,13 +466,13 @@ START_TEST(test_slipped_in)
 	ck_assert_msg(sc.rc == slips[_i].rc, "%s: rc %d", what, (int)sc.rc);
 	ck_assert_msg(got.status == slips[_i].status, "%s: it is %s", what,
 	    qo_status_name(got.status));
-	ck_assert_msg(
-	    got.rev == slips[_i].rev, "%s: rev %lld", what, (long long)got.rev);
+	ck_assert_msg(got.rev == slips[_i].rev, "%s: rev %lld", what,
+	    (long long)got.rev);
 	ck_assert_msg(got.generation == slips[_i].generation,
 	    "%s: generation %lld", what, (long long)got.generation);
 	if (sc.claimed) {
-		ck_assert_msg(
-		    sc.claim.held == slips[_i].held, "%s: held", what);
+		ck_assert_msg(sc.claim.held == slips[_i].held, "%s: held",
+		    what);
 		ck_assert_msg(sc.claim.cancel_seen == slips[_i].cancel_seen,
 		    "%s: cancel seen", what);
 	}
@@ -495,12 +495,13 @@ START_TEST(test_entry_refused)
 
 	begin(scenario("retry"), &sc);
 	rule("refuse PUT key=/(ready|leases|failed)/ status=500");
-	ck_assert_int_eq(
-	    qo_commit_wait(&sc.claim, QO_OUTCOME_RETRY, &scene_result),
+	ck_assert_int_eq(qo_commit_wait(&sc.claim, QO_OUTCOME_RETRY,
+			     &scene_result),
 	    QO_AGAIN);
 	faultproxy_clear(proxy);
-	ck_assert_int_eq(
-	    qo_commit_wait(&sc.claim, QO_OUTCOME_RETRY, &scene_result), QO_OK);
+	ck_assert_int_eq(qo_commit_wait(&sc.claim, QO_OUTCOME_RETRY,
+			     &scene_result),
+	    QO_OK);
 	rules_check(&st, sc.id, "retry after an entry was refused");
 	scene_fini(&sc);
 
@@ -550,8 +551,8 @@ START_TEST(test_output_of_a_stale_attempt)
 	rule("refuse PUT key=/tasks/ status=500");
 	rule("refuse GET key=/tasks/ status=500");
 	res.output = (struct qo_json){ one, sizeof(one) };
-	ck_assert_int_eq(
-	    qo_commit_wait(&sc.claim, QO_OUTCOME_COMPLETED, &res), QO_AGAIN);
+	ck_assert_int_eq(qo_commit_wait(&sc.claim, QO_OUTCOME_COMPLETED, &res),
+	    QO_AGAIN);
 	faultproxy_clear(proxy);
 	reclaims(st.q, sc.id);
 	qo_entry_make(&e, QO_INDEX_READY, qo_queue_now(q), sc.id, 2);
@@ -560,14 +561,14 @@ START_TEST(test_output_of_a_stale_attempt)
 		loop_once(st.loop, 20);
 	ck_assert(next.held);
 	res.output = (struct qo_json){ two, sizeof(two) };
-	ck_assert_int_eq(
-	    qo_commit_wait(&next, QO_OUTCOME_COMPLETED, &res), QO_OK);
+	ck_assert_int_eq(qo_commit_wait(&next, QO_OUTCOME_COMPLETED, &res),
+	    QO_OK);
 	qo_claim_fini(&next);
 	check_output(sc.id, two, sizeof(two));
 	/* The lost one comes back and tries again. */
 	res.output = (struct qo_json){ one, sizeof(one) };
-	ck_assert_int_eq(
-	    qo_commit_wait(&sc.claim, QO_OUTCOME_COMPLETED, &res), QO_LOST);
+	ck_assert_int_eq(qo_commit_wait(&sc.claim, QO_OUTCOME_COMPLETED, &res),
+	    QO_LOST);
 	check_output(sc.id, two, sizeof(two));
 	scene_fini(&sc);
 }
@@ -617,8 +618,8 @@ start_claimer(size_t k, size_t *left)
 	who[k].q = live_store_queue(&st, st.loop, who[k].s3);
 	snprintf(worker, sizeof(worker), "w%zu", k);
 	for (i = 0; i < TASKS; i++) {
-		qo_entry_make(
-		    &e, QO_INDEX_READY, qo_queue_now(st.q), ids[i], 1);
+		qo_entry_make(&e, QO_INDEX_READY, qo_queue_now(st.q), ids[i],
+		    1);
 		qo_claim_init(&who[k].claims[i], who[k].q, &e, worker);
 		who[k].claims[i].done = on_taken;
 		who[k].claims[i].arg = left;
@@ -697,16 +698,16 @@ main(void)
 	SRunner *sr;
 	int failed;
 
-	tcase_add_loop_test(
-	    add_case(s, "writes"), test_each_write, 0, (int)nscenarios);
-	tcase_add_loop_test(
-	    add_case(s, "all_lost"), test_all_answers_lost, 0, 5);
-	tcase_add_loop_test(
-	    add_case(s, "again"), test_sent_again_and_lost, 0, 4);
-	tcase_add_loop_test(
-	    add_case(s, "conflict"), test_conflict_for_ever, 0, 4);
-	tcase_add_loop_test(
-	    add_case(s, "slips"), test_slipped_in, 0, (int)nitems(slips));
+	tcase_add_loop_test(add_case(s, "writes"), test_each_write, 0,
+	    (int)nscenarios);
+	tcase_add_loop_test(add_case(s, "all_lost"), test_all_answers_lost, 0,
+	    5);
+	tcase_add_loop_test(add_case(s, "again"), test_sent_again_and_lost, 0,
+	    4);
+	tcase_add_loop_test(add_case(s, "conflict"), test_conflict_for_ever, 0,
+	    4);
+	tcase_add_loop_test(add_case(s, "slips"), test_slipped_in, 0,
+	    (int)nitems(slips));
 	tcase_add_test(add_case(s, "entry"), test_entry_refused);
 	tcase_add_test(add_case(s, "output"), test_output_of_a_stale_attempt);
 	tcase_add_test(add_case(s, "race"), test_race);

@@ -22,8 +22,8 @@ run(struct loop *l, struct qo_s3 *s3, const char *index)
 	struct qo_probe_conf conf = { "qo", index, "team/", true, true };
 	struct qo_err err = { 0 };
 
-	ck_assert_msg(
-	    qo_probe_run(&probe, l, s3, &conf, &err) == QO_OK, "%s", err.msg);
+	ck_assert_msg(qo_probe_run(&probe, l, s3, &conf, &err) == QO_OK, "%s",
+	    err.msg);
 }
 
 /* All checks, for the message of a test that failed. */
@@ -59,8 +59,8 @@ START_TEST(test_real_store)
 
 	live_store_start(&st);
 	run(st.loop, st.s3, _i == 0 ? "qo-index" : NULL);
-	ck_assert_msg(
-	    qo_probe_verdict(&probe) == QO_PROBE_PASS, "%s", report());
+	ck_assert_msg(qo_probe_verdict(&probe) == QO_PROBE_PASS, "%s",
+	    report());
 	ck_assert(!probe.etag_bare);
 	ck_assert_uint_ge(probe.n, 15);
 	/* Nothing stays behind, no version either. */
@@ -77,8 +77,8 @@ START_TEST(test_not_there)
 	struct qo_err err = { 0 };
 
 	live_store_start(&st);
-	ck_assert_int_eq(
-	    qo_probe_run(&probe, st.loop, st.s3, &conf, &err), QO_NOENT);
+	ck_assert_int_eq(qo_probe_run(&probe, st.loop, st.s3, &conf, &err),
+	    QO_NOENT);
 	ck_assert_str_eq(err.s3_code, "NoSuchBucket");
 	live_store_stop(&st);
 }
@@ -126,8 +126,8 @@ START_TEST(test_fault)
 		}
 	ck_assert_msg(strcmp(failed.data, cases[_i].failed) == 0,
 	    "failed:%s\n%s", failed.data, report());
-	ck_assert(
-	    probe.etag_bare == ((cases[_i].faults & FAKE_S3_BARE_ETAG) != 0));
+	ck_assert(probe.etag_bare ==
+	    ((cases[_i].faults & FAKE_S3_BARE_ETAG) != 0));
 	if (!(cases[_i].faults & FAKE_S3_NO_BULK))
 		ck_assert_uint_eq(fake_s3_count(f), 0);
 	buf_fini(&failed);
@@ -150,8 +150,8 @@ judge(const char *json, int want, bool want_bare, const char *msg)
 	ck_assert_int_eq(qo_probe_judge(&c, &bare, &err), want);
 	ck_assert(bare == want_bare);
 	if (msg != NULL)
-		ck_assert_msg(
-		    strstr(err.msg, msg) != NULL, "message: %s", err.msg);
+		ck_assert_msg(strstr(err.msg, msg) != NULL, "message: %s",
+		    err.msg);
 	qo_control_fini(&c);
 }
 

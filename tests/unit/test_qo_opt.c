@@ -45,8 +45,8 @@ START_TEST(test_forms)
 	struct opts o;
 	char msg[256] = "";
 
-	ck_assert_msg(
-	    parse(&o, lines[_i], false, msg, sizeof(msg)) == 0, "%s", msg);
+	ck_assert_msg(parse(&o, lines[_i], false, msg, sizeof(msg)) == 0, "%s",
+	    msg);
 	ck_assert_str_eq(opts_get(&o, "type"), "a");
 	ck_assert(opts_has(&o, "json"));
 	ck_assert(!opts_has(&o, "quiet"));
@@ -79,8 +79,9 @@ START_TEST(test_values)
 	ck_assert_str_eq(o.args[1], "-j");
 	opts_fini(&o);
 	/* In front of a command, options end at its name. */
-	ck_assert_int_eq(
-	    parse(&o, "-j cmd -q --unknown", true, msg, sizeof(msg)), 0);
+	ck_assert_int_eq(parse(&o, "-j cmd -q --unknown", true, msg,
+			     sizeof(msg)),
+	    0);
 	ck_assert_int_eq(o.nargs, 3);
 	ck_assert(!opts_has(&o, "quiet"));
 	opts_fini(&o);
@@ -115,8 +116,8 @@ START_TEST(test_mistakes)
 	struct opts o;
 	char msg[256] = "";
 
-	ck_assert_int_eq(
-	    parse(&o, mistakes[_i].line, false, msg, sizeof(msg)), -1);
+	ck_assert_int_eq(parse(&o, mistakes[_i].line, false, msg, sizeof(msg)),
+	    -1);
 	ck_assert_str_eq(msg, mistakes[_i].msg);
 	opts_fini(&o);
 }
@@ -134,8 +135,8 @@ START_TEST(test_table)
 		ck_assert_msg(c->summary[0] >= 'a' && c->summary[0] <= 'z' &&
 			c->summary[strlen(c->summary) - 1] != '.',
 		    "%s: summary", c->name);
-		ck_assert_msg(
-		    c->max_args == CMD_ANY || c->min_args <= c->max_args,
+		ck_assert_msg(c->max_args == CMD_ANY ||
+			c->min_args <= c->max_args,
 		    "%s: operands", c->name);
 		ck_assert_msg((c->args != NULL) == (c->max_args != 0),
 		    "%s: operands without a name", c->name);

@@ -150,8 +150,8 @@ START_TEST(test_members)
 	    "{\"s\":\"a\\\"\\n\xef\xbf\xbd\\u001b\",\"absent\":null,\"i\":-5,"
 	    "\"b\":true,\"t\":\"1970-01-01T00:00:00.000000Z\",\"never\":null,"
 	    "\"raw\":1e400,\"none\":null,\"list\":[1,{},0.5]}");
-	ck_assert_msg(
-	    qo_json_check(b.data, b.len, &limits, &err) == 0, "%s", err.msg);
+	ck_assert_msg(qo_json_check(b.data, b.len, &limits, &err) == 0, "%s",
+	    err.msg);
 	buf_fini(&b);
 }
 END_TEST
@@ -170,8 +170,8 @@ START_TEST(test_duration)
 	size_t i;
 
 	for (i = 0; i < nitems(cases); i++)
-		ck_assert_str_eq(
-		    out_duration_text(cases[i].ms, text), cases[i].want);
+		ck_assert_str_eq(out_duration_text(cases[i].ms, text),
+		    cases[i].want);
 }
 END_TEST
 

@@ -64,8 +64,8 @@ only_entry(const char *prefix)
 	struct qo_entry e;
 
 	ck_assert_uint_eq(live_store_count(&st, prefix, key), 1);
-	ck_assert_int_eq(
-	    qo_entry_parse(&st.q->layout, key, strlen(key), &e), 0);
+	ck_assert_int_eq(qo_entry_parse(&st.q->layout, key, strlen(key), &e),
+	    0);
 	return e;
 }
 
@@ -352,13 +352,13 @@ START_TEST(test_renew)
 	live_store_task(&st, id, &t);
 	ck_assert_int_eq(t.rev, 3);
 	ck_assert_uint_eq(t.progress.len, strlen(half));
-	ck_assert_int_eq(
-	    only_entry("leases/").minute, qo_minute(t.lease_expires_at));
+	ck_assert_int_eq(only_entry("leases/").minute,
+	    qo_minute(t.lease_expires_at));
 	qo_task_fini(&t);
 	/* A shorter one never takes anything away (R2). */
 	ck_assert_int_eq(qo_claim_renew_wait(&cl, 1000), QO_OK);
-	ck_assert_int_gt(
-	    qo_mono_diff_us(qo_mono_now(), cl.fence), 250000 * QO_US_PER_MS);
+	ck_assert_int_gt(qo_mono_diff_us(qo_mono_now(), cl.fence),
+	    250000 * QO_US_PER_MS);
 	qo_claim_fini(&cl);
 }
 END_TEST
@@ -404,11 +404,11 @@ START_TEST(test_commit)
 	ck_assert_int_eq(t.generation, ends[_i].generation);
 	ck_assert_int_eq(t.retry_count, ends[_i].retries);
 	ck_assert_int_eq(t.reschedule_count, ends[_i].reschedules);
-	ck_assert_int_eq(
-	    qo_wall_is_set(t.completed_at), qo_status_terminal(t.status));
+	ck_assert_int_eq(qo_wall_is_set(t.completed_at),
+	    qo_status_terminal(t.status));
 	ck_assert(!qo_wall_is_set(t.lease_expires_at));
-	ck_assert_uint_eq(
-	    live_store_count(&st, "", NULL), ends[_i].index != NULL ? 1 : 0);
+	ck_assert_uint_eq(live_store_count(&st, "", NULL),
+	    ends[_i].index != NULL ? 1 : 0);
 	if (ends[_i].index != NULL) {
 		e = only_entry(ends[_i].index);
 		ck_assert_int_eq(e.generation, t.generation);
@@ -441,8 +441,8 @@ START_TEST(test_retries_used_up)
 	submit(&sub, id);
 	for (i = 0; i < 3; i++) {
 		ck_assert_int_eq(take(&cl, "w1"), QO_OK);
-		ck_assert_int_eq(
-		    qo_commit_wait(&cl, QO_OUTCOME_RETRY, &result), QO_OK);
+		ck_assert_int_eq(qo_commit_wait(&cl, QO_OUTCOME_RETRY, &result),
+		    QO_OK);
 		qo_claim_fini(&cl);
 		qo_queue_flush(st.q);
 	}
@@ -464,8 +464,8 @@ START_TEST(test_large_output)
 	memset(big, '1', 10000);
 	held(&cl, id);
 	res.output = (struct qo_json){ big, 10000 };
-	ck_assert_int_eq(
-	    qo_commit_wait(&cl, QO_OUTCOME_COMPLETED, &res), QO_OK);
+	ck_assert_int_eq(qo_commit_wait(&cl, QO_OUTCOME_COMPLETED, &res),
+	    QO_OK);
 	live_store_task(&st, id, &t);
 	ck_assert_ptr_null(t.output.p);
 	/* The attempt is in the name: no stale attempt can overwrite it. */
@@ -532,8 +532,8 @@ START_TEST(test_cancel_running)
 	ck_assert(cl.held);
 	ck_assert(cl.cancel_seen);
 	/* Asked to give it back, it is cancelled and not pending (R6). */
-	ck_assert_int_eq(
-	    qo_commit_wait(&cl, QO_OUTCOME_REQUEUE, &result), QO_OK);
+	ck_assert_int_eq(qo_commit_wait(&cl, QO_OUTCOME_REQUEUE, &result),
+	    QO_OK);
 	ck_assert_int_eq(status_of(id), QO_STATUS_CANCELLED);
 	ck_assert_uint_eq(live_store_count(&st, "ready", NULL), 0);
 	qo_claim_fini(&cl);
@@ -549,8 +549,8 @@ START_TEST(test_replay_archive)
 	held(&cl, id);
 	ck_assert_int_eq(admin(QO_ADMIN_REPLAY, id), QO_LOST);
 	ck_assert_int_eq(admin(QO_ADMIN_ARCHIVE, id), QO_LOST);
-	ck_assert_int_eq(
-	    qo_commit_wait(&cl, QO_OUTCOME_FAILED, &result), QO_OK);
+	ck_assert_int_eq(qo_commit_wait(&cl, QO_OUTCOME_FAILED, &result),
+	    QO_OK);
 	qo_claim_fini(&cl);
 	qo_queue_flush(st.q);
 	only_entry("failed/");
@@ -602,10 +602,10 @@ START_TEST(test_reclaim)
 
 	held(&cl, id);
 	ck_assert_int_eq(repair("leases/", 0, NULL), QO_REPAIR_NOTHING);
-	ck_assert_int_eq(
-	    repair("leases/", 0, "another lease"), QO_REPAIR_NOTHING);
-	ck_assert_int_eq(
-	    repair("leases/", 0, cl.lease_id), QO_REPAIR_RECLAIMED);
+	ck_assert_int_eq(repair("leases/", 0, "another lease"),
+	    QO_REPAIR_NOTHING);
+	ck_assert_int_eq(repair("leases/", 0, cl.lease_id),
+	    QO_REPAIR_RECLAIMED);
 	live_store_task(&st, id, &t);
 	ck_assert_int_eq(t.status, QO_STATUS_PENDING);
 	ck_assert_int_eq(t.retry_count, 1);
@@ -613,8 +613,8 @@ START_TEST(test_reclaim)
 	qo_task_fini(&t);
 	ck_assert_uint_eq(live_store_count(&st, "leases/", NULL), 0);
 	/* The one that was taken for dead wakes up: nothing of it counts. */
-	ck_assert_int_eq(
-	    qo_commit_wait(&cl, QO_OUTCOME_COMPLETED, &result), QO_LOST);
+	ck_assert_int_eq(qo_commit_wait(&cl, QO_OUTCOME_COMPLETED, &result),
+	    QO_LOST);
 	ck_assert_ptr_nonnull(strstr(cl.change.err.msg, "dropped"));
 	ck_assert_int_eq(status_of(id), QO_STATUS_PENDING);
 	qo_claim_fini(&cl);
@@ -734,8 +734,8 @@ START_TEST(test_orphan_without_task)
 
 	qo_uuid_v4(id);
 	put_entry(QO_INDEX_READY, id, 1);
-	ck_assert_int_eq(
-	    repair("ready/", QO_ORPHAN_GRACE_MIN_MS, NULL), QO_REPAIR_NOTHING);
+	ck_assert_int_eq(repair("ready/", QO_ORPHAN_GRACE_MIN_MS, NULL),
+	    QO_REPAIR_NOTHING);
 	ck_assert_uint_eq(live_store_count(&st, "", NULL), 1);
 	ck_assert_int_eq(repair("ready/", 0, NULL), QO_REPAIR_DELETED);
 	ck_assert_uint_eq(live_store_count(&st, "", NULL), 0);
@@ -752,8 +752,8 @@ START_TEST(test_orphan_lease)
 
 	submit(&sub, id);
 	put_entry(QO_INDEX_LEASES, id, 1);
-	ck_assert_int_eq(
-	    repair("leases/", QO_ORPHAN_GRACE_MIN_MS, NULL), QO_REPAIR_NOTHING);
+	ck_assert_int_eq(repair("leases/", QO_ORPHAN_GRACE_MIN_MS, NULL),
+	    QO_REPAIR_NOTHING);
 	ck_assert_int_eq(repair("leases/", 0, NULL), QO_REPAIR_BUMPED);
 	live_store_task(&st, id, &t);
 	ck_assert_int_eq(t.status, QO_STATUS_PENDING);
@@ -773,13 +773,13 @@ START_TEST(test_orphan_of_higher_generation)
 	char id[QO_UUID_SIZE];
 
 	held(&cl, id);
-	ck_assert_int_eq(
-	    qo_commit_wait(&cl, QO_OUTCOME_FAILED, &result), QO_OK);
+	ck_assert_int_eq(qo_commit_wait(&cl, QO_OUTCOME_FAILED, &result),
+	    QO_OK);
 	qo_claim_fini(&cl);
 	qo_queue_flush(st.q);
 	put_entry(QO_INDEX_READY, id, 2);
-	ck_assert_int_eq(
-	    repair("ready/", QO_ORPHAN_GRACE_MIN_MS, NULL), QO_REPAIR_NOTHING);
+	ck_assert_int_eq(repair("ready/", QO_ORPHAN_GRACE_MIN_MS, NULL),
+	    QO_REPAIR_NOTHING);
 	ck_assert_int_eq(repair("ready/", 0, NULL), QO_REPAIR_BUMPED);
 	live_store_task(&st, id, &t);
 	ck_assert_int_eq(t.status, QO_STATUS_FAILED);
@@ -844,8 +844,8 @@ START_TEST(test_race)
 
 	for (i = 0; i < TASKS; i++) {
 		submit(&sub, id);
-		qo_entry_make(
-		    &entries[i], QO_INDEX_READY, qo_queue_now(st.q), id, 1);
+		qo_entry_make(&entries[i], QO_INDEX_READY, qo_queue_now(st.q),
+		    id, 1);
 	}
 	left = 0;
 	for (k = 0; k < CLAIMERS; k++) {
@@ -869,8 +869,8 @@ START_TEST(test_race)
 		for (i = 0; i < TASKS; i++) {
 			won += who[k].claims[i].held;
 			if (!who[k].claims[i].held)
-				ck_assert_int_eq(
-				    who[k].claims[i].change.rc, QO_LOST);
+				ck_assert_int_eq(who[k].claims[i].change.rc,
+				    QO_LOST);
 			qo_claim_fini(&who[k].claims[i]);
 		}
 	ck_assert_uint_eq(won, TASKS);

@@ -40,8 +40,8 @@ START_TEST(test_kinds)
 	int64_t n;
 
 	for (n = 1; n <= 8; n++) {
-		ck_assert_int_eq(
-		    qo_retry_backoff_ms(&e, n, 0.9), exponential[n - 1]);
+		ck_assert_int_eq(qo_retry_backoff_ms(&e, n, 0.9),
+		    exponential[n - 1]);
 		ck_assert_int_eq(qo_retry_backoff_ms(&l, n, 0.9), 1000 * n);
 		ck_assert_int_eq(qo_retry_backoff_ms(&c, n, 0.9), 1000);
 	}
@@ -135,9 +135,9 @@ START_TEST(test_kind_names)
 	int i;
 
 	for (i = 0; i <= QO_RETRY_CONSTANT; i++) {
-		ck_assert_int_eq(
-		    qo_retry_kind_parse(
-			qo_retry_kind_name((enum qo_retry_kind)i), &k),
+		ck_assert_int_eq(qo_retry_kind_parse(
+				     qo_retry_kind_name((enum qo_retry_kind)i),
+				     &k),
 		    0);
 		ck_assert_int_eq(k, i);
 	}
@@ -153,8 +153,8 @@ START_TEST(test_full_jitter)
 	ck_assert_int_eq(qo_retry_full_jitter_ms(100, 5000, 5, 0.5), 1600);
 	ck_assert_int_eq(qo_retry_full_jitter_ms(100, 5000, 6, 0.5), 2500);
 	ck_assert_int_eq(qo_retry_full_jitter_ms(100, 5000, 6, 0.0), 0);
-	ck_assert_int_eq(
-	    qo_retry_full_jitter_ms(100, 5000, INT64_MAX, 0.5), 2500);
+	ck_assert_int_eq(qo_retry_full_jitter_ms(100, 5000, INT64_MAX, 0.5),
+	    2500);
 }
 END_TEST
 

@@ -75,8 +75,9 @@ START_TEST(test_good)
 	char out[QO_RFC3339_SIZE];
 	struct qo_wall t = { 42 };
 
-	ck_assert_int_eq(
-	    qo_rfc3339_parse(good[_i].text, strlen(good[_i].text), &t), 0);
+	ck_assert_int_eq(qo_rfc3339_parse(good[_i].text, strlen(good[_i].text),
+			     &t),
+	    0);
 	ck_assert_int_eq(t.us, good[_i].us);
 	qo_rfc3339_print(t, out);
 	ck_assert_str_eq(out, good[_i].printed);
@@ -142,8 +143,8 @@ START_TEST(test_agrees_with_libc)
 		qo_httpdate_print(t, http);
 		if (qo_httpdate_parse(http, strlen(http), &back) == -1 ||
 		    back.us != t.us - 123456 ||
-		    strncmp(
-			http, &"SunMonTueWedThuFriSat"[tm.tm_wday * 3], 3) != 0)
+		    strncmp(http, &"SunMonTueWedThuFriSat"[tm.tm_wday * 3],
+			3) != 0)
 			ck_abort_msg("%s is not %s", http, want);
 	}
 }
@@ -186,8 +187,8 @@ START_TEST(test_httpdate)
 	qo_httpdate_print(t, out);
 	ck_assert_str_eq(out, s);
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		ck_assert_msg(
-		    qo_httpdate_parse(wrong[i], strlen(wrong[i]), &t) == -1,
+		ck_assert_msg(qo_httpdate_parse(wrong[i], strlen(wrong[i]),
+				  &t) == -1,
 		    "%s", wrong[i]);
 	s = "Sat, 31 Dec 2016 23:59:60 GMT";
 	ck_assert_int_eq(qo_httpdate_parse(s, strlen(s), &t), 0);
@@ -218,8 +219,8 @@ START_TEST(test_amzdate)
 	qo_amzdate_print(t, out);
 	ck_assert_str_eq(out, s);
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		ck_assert_msg(
-		    qo_amzdate_parse(wrong[i], strlen(wrong[i]), &t) == -1,
+		ck_assert_msg(qo_amzdate_parse(wrong[i], strlen(wrong[i]),
+				  &t) == -1,
 		    "%s", wrong[i]);
 }
 END_TEST
@@ -233,10 +234,10 @@ main(void)
 	int failed;
 
 	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(
-	    tc, test_good, 0, (int)(sizeof(good) / sizeof(good[0])));
-	tcase_add_loop_test(
-	    tc, test_bad, 0, (int)(sizeof(bad) / sizeof(bad[0])));
+	tcase_add_loop_test(tc, test_good, 0,
+	    (int)(sizeof(good) / sizeof(good[0])));
+	tcase_add_loop_test(tc, test_bad, 0,
+	    (int)(sizeof(bad) / sizeof(bad[0])));
 	tcase_add_test(tc, test_length_counts);
 	tcase_add_test(tc, test_out_of_range_prints_nearest);
 	tcase_add_test(tc, test_agrees_with_libc);

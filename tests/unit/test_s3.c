@@ -39,8 +39,8 @@ ask(enum qo_s3_op op, struct script_step step, unsigned attempts)
 	for (i = 0; i < nitems(steps); i++)
 		steps[i] = step;
 	fixture_start(&fx, steps, nitems(steps), NULL);
-	qo_s3_req_init(
-	    &r, op, "qo", op <= QO_S3_DELETE ? "tasks/0/a b+c/ü.json" : NULL);
+	qo_s3_req_init(&r, op, "qo",
+	    op <= QO_S3_DELETE ? "tasks/0/a b+c/ü.json" : NULL);
 	if (op == QO_S3_PUT) {
 		r.body = "{}";
 		r.body_len = 2;
@@ -73,8 +73,8 @@ START_TEST(test_get)
 	ck_assert_str_eq(r.res.body.data, "{\"a\":1}");
 	ck_assert_str_eq(r.res.etag, "\"9b2cf535f27731c974343645a3985328\"");
 	ck_assert_str_eq(r.res.version_id, "v1");
-	ck_assert_int_eq(
-	    r.res.last_modified.us, INT64_C(1769601599) * QO_US_PER_SEC);
+	ck_assert_int_eq(r.res.last_modified.us,
+	    INT64_C(1769601599) * QO_US_PER_SEC);
 	ck_assert_uint_eq(r.res.attempts, 1);
 	ck_assert(!r.res.maybe_applied);
 	ck_assert_ptr_eq(
@@ -114,8 +114,9 @@ START_TEST(test_put_empty)
 	fixture_start(&fx, &step, 1, NULL);
 	qo_s3_req_init(&r, QO_S3_PUT, "qo", "ready/0/0029493360/x");
 	ck_assert_int_eq(qo_s3_wait(fx.s3, &r), QO_S3_OK);
-	ck_assert_str_eq(
-	    header_of(scripted_request(fx.server, 0), "content-length"), "0");
+	ck_assert_str_eq(header_of(scripted_request(fx.server, 0),
+			     "content-length"),
+	    "0");
 	done(&r);
 }
 END_TEST
@@ -300,8 +301,8 @@ START_TEST(test_range)
 	ck_assert_int_eq(qo_s3_wait(fx.s3, &r), QO_S3_BAD_RESPONSE);
 	ck_assert_int_eq(qo_s3_wait(fx.s3, &r), QO_S3_OK);
 	ck_assert_str_eq(r.res.body.data, "art");
-	ck_assert_str_eq(
-	    header_of(scripted_request(fx.server, 1), "range"), "bytes=1-3");
+	ck_assert_str_eq(header_of(scripted_request(fx.server, 1), "range"),
+	    "bytes=1-3");
 	done(&r);
 }
 END_TEST
@@ -309,8 +310,8 @@ END_TEST
 START_TEST(test_etag_without_quotes)
 {
 	struct qo_s3_req r = ask(QO_S3_GET,
-	    answer(
-		"200 OK", "ETag: 9b2cf535f27731c974343645a3985328\r\n", "{}"),
+	    answer("200 OK", "ETag: 9b2cf535f27731c974343645a3985328\r\n",
+		"{}"),
 	    1);
 
 	ck_assert_int_eq(r.res.outcome, QO_S3_OK);
@@ -337,10 +338,10 @@ START_TEST(test_if_match_forms)
 	ck_assert_int_eq(qo_s3_wait(fx.s3, &r), QO_S3_OK);
 	qo_s3_set_etag_form(fx.s3, QO_S3_ETAG_QUOTED);
 	ck_assert_int_eq(qo_s3_wait(fx.s3, &r), QO_S3_OK);
-	ck_assert_str_eq(
-	    header_of(scripted_request(fx.server, 0), "if-match"), "abc");
-	ck_assert_str_eq(
-	    header_of(scripted_request(fx.server, 1), "if-match"), "\"abc\"");
+	ck_assert_str_eq(header_of(scripted_request(fx.server, 0), "if-match"),
+	    "abc");
+	ck_assert_str_eq(header_of(scripted_request(fx.server, 1), "if-match"),
+	    "\"abc\"");
 	done(&r);
 }
 END_TEST
@@ -362,8 +363,8 @@ END_TEST
 
 START_TEST(test_list)
 {
-	struct qo_s3_req r = ask(
-	    QO_S3_LIST, answer("200 OK", "x-qo-seq: 77\r\n", LIST_DOC), 1);
+	struct qo_s3_req r = ask(QO_S3_LIST,
+	    answer("200 OK", "x-qo-seq: 77\r\n", LIST_DOC), 1);
 
 	ck_assert_msg(r.res.outcome == QO_S3_OK, "%s", r.res.err.msg);
 	ck_assert_uint_eq(r.res.list->n, 1);
@@ -437,8 +438,8 @@ END_TEST
 START_TEST(test_no_retry_of_definite)
 {
 	struct qo_s3_req r = ask(QO_S3_PUT,
-	    answer(
-		"409 Conflict", "", XML_ERR("ConditionalRequestConflict", "")),
+	    answer("409 Conflict", "",
+		XML_ERR("ConditionalRequestConflict", "")),
 	    0);
 
 	ck_assert_uint_eq(r.res.attempts, 1);
@@ -469,8 +470,8 @@ END_TEST
 /* Retry-After beyond the deadline: giving up at once is the honest answer. */
 START_TEST(test_retry_after)
 {
-	struct script_step step = answer(
-	    "503 Slow Down", "Retry-After: 3600\r\n", "");
+	struct script_step step = answer("503 Slow Down",
+	    "Retry-After: 3600\r\n", "");
 	struct qo_s3_req r;
 
 	fixture_start(&fx, &step, 1, NULL);
@@ -645,9 +646,9 @@ START_TEST(test_skew_mended)
 	ck_assert_int_eq(qo_s3_wait(fx.s3, &r), QO_S3_OK);
 	ck_assert_uint_eq(r.res.attempts, 2);
 	ck_assert(qo_s3_corrected_since(fx.s3, before));
-	ck_assert_int_eq(
-	    strncmp(header_of(scripted_request(fx.server, 2), "x-amz-date"),
-		"20260128T1800", 13),
+	ck_assert_int_eq(strncmp(header_of(scripted_request(fx.server, 2),
+				     "x-amz-date"),
+			     "20260128T1800", 13),
 	    0);
 	/* A HEAD's refusal has no body to tell why. */
 	qo_s3_req_init(&h, QO_S3_HEAD, "qo", "k");
@@ -778,23 +779,24 @@ START_TEST(test_virtual_host)
 	fixture_start(&fx, &step, 1, virtual_host);
 	port = strrchr(scripted_url(fx.server), ':') + 1;
 	buf_init(&url, 4096);
-	ck_assert_int_eq(
-	    qo_s3_presign(fx.s3, "GET", "qo", "a b", NULL, 60, &url, &err), 0);
+	ck_assert_int_eq(qo_s3_presign(fx.s3, "GET", "qo", "a b", NULL, 60,
+			     &url, &err),
+	    0);
 	snprintf(want, sizeof(want),
 	    "http://qo.localhost:%s/a%%20b?X-Amz-Algorithm=AWS4-HMAC-SHA256&",
 	    port);
-	ck_assert_msg(
-	    strncmp(url.data, want, strlen(want)) == 0, "%s", url.data);
+	ck_assert_msg(strncmp(url.data, want, strlen(want)) == 0, "%s",
+	    url.data);
 	ck_assert_ptr_nonnull(strstr(url.data, "X-Amz-Expires=60"));
 	buf_fini(&url);
 	/* glibc resolves every name under localhost to loopback. */
 	qo_s3_req_init(&r, QO_S3_PUT, "qo", "k");
 	ck_assert_int_eq(qo_s3_wait(fx.s3, &r), QO_S3_OK);
 	snprintf(want, sizeof(want), "qo.localhost:%s", port);
-	ck_assert_str_eq(
-	    header_of(scripted_request(fx.server, 0), "host"), want);
-	ck_assert_int_eq(
-	    strncmp(scripted_request(fx.server, 0), "PUT /k HTTP/1.1\r\n", 17),
+	ck_assert_str_eq(header_of(scripted_request(fx.server, 0), "host"),
+	    want);
+	ck_assert_int_eq(strncmp(scripted_request(fx.server, 0),
+			     "PUT /k HTTP/1.1\r\n", 17),
 	    0);
 	done(&r);
 }
@@ -808,15 +810,15 @@ START_TEST(test_presign_limits)
 	fixture_start(&fx, NULL, 0, NULL);
 	buf_init(&url, 4096);
 	qo_err_reset(&err);
-	ck_assert_int_eq(
-	    qo_s3_presign(fx.s3, "GET", "qo", "k", NULL, 604801, &url, &err),
+	ck_assert_int_eq(qo_s3_presign(fx.s3, "GET", "qo", "k", NULL, 604801,
+			     &url, &err),
 	    -1);
 	ck_assert_ptr_nonnull(strstr(err.msg, "604800"));
-	ck_assert_int_eq(
-	    qo_s3_presign(fx.s3, "PUT", "qo", "k", "\"e\"", 900, &url, &err),
+	ck_assert_int_eq(qo_s3_presign(fx.s3, "PUT", "qo", "k", "\"e\"", 900,
+			     &url, &err),
 	    0);
-	ck_assert_ptr_nonnull(
-	    strstr(url.data, "X-Amz-SignedHeaders=host%3Bif-match"));
+	ck_assert_ptr_nonnull(strstr(url.data,
+	    "X-Amz-SignedHeaders=host%3Bif-match"));
 	buf_fini(&url);
 	fixture_stop(&fx);
 }
@@ -864,8 +866,8 @@ START_TEST(test_endpoints)
 	ck_assert_msg((s3 == NULL) == (endpoints[_i].says != NULL), "%s: %s",
 	    endpoints[_i].endpoint, err.msg);
 	if (s3 == NULL)
-		ck_assert_msg(
-		    strstr(err.msg, endpoints[_i].says) != NULL, "%s", err.msg);
+		ck_assert_msg(strstr(err.msg, endpoints[_i].says) != NULL, "%s",
+		    err.msg);
 	qo_s3_free(s3);
 	loop_free(l);
 }
@@ -932,8 +934,8 @@ START_TEST(test_names)
 	for (i = 0; i < QO_S3_OPS; i++)
 		ck_assert_ptr_nonnull(qo_s3_op_name((enum qo_s3_op)i));
 	for (i = 0; i < QO_S3_OUTCOMES; i++)
-		ck_assert_ptr_nonnull(
-		    qo_s3_outcome_name((enum qo_s3_outcome)i));
+		ck_assert_ptr_nonnull(qo_s3_outcome_name((enum qo_s3_outcome)
+			i));
 }
 END_TEST
 

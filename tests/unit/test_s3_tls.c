@@ -50,8 +50,8 @@ add_extension(X509 *cert, X509 *issuer, int nid, const char *value)
 
 /* Signed by ca, or by itself when that is NULL. */
 static struct identity
-identity_new(
-    const char *name, const struct leaf *leaf, const struct identity *ca)
+identity_new(const char *name, const struct leaf *leaf,
+    const struct identity *ca)
 {
 	static long serial = 1;
 	struct identity id;
@@ -74,10 +74,11 @@ identity_new(
 	if (leaf->san != NULL)
 		add_extension(id.cert, issuer, NID_subject_alt_name, leaf->san);
 	else
-		add_extension(
-		    id.cert, issuer, NID_basic_constraints, "critical,CA:TRUE");
-	ck_assert_int_gt(
-	    X509_sign(id.cert, ca != NULL ? ca->key : id.key, EVP_sha256()), 0);
+		add_extension(id.cert, issuer, NID_basic_constraints,
+		    "critical,CA:TRUE");
+	ck_assert_int_gt(X509_sign(id.cert, ca != NULL ? ca->key : id.key,
+			     EVP_sha256()),
+	    0);
 	return id;
 }
 
@@ -276,8 +277,8 @@ refused(struct tls_server *s, const char *ca_file, const char *says)
 	fetch(s->url, ca_file, &r);
 	ck_assert_msg(r.res.outcome == QO_S3_UNREACHABLE, "%s: %s",
 	    qo_s3_outcome_name(r.res.outcome), r.res.err.msg);
-	ck_assert_msg(
-	    strcasestr(r.res.err.msg, says) != NULL, "%s", r.res.err.msg);
+	ck_assert_msg(strcasestr(r.res.err.msg, says) != NULL, "%s",
+	    r.res.err.msg);
 	ck_assert_int_eq(atomic_load(&s->requests), 0);
 	qo_s3_req_fini(&r);
 }
@@ -351,8 +352,8 @@ static const struct {
 
 START_TEST(test_bad_certificate)
 {
-	struct identity id = identity_new(
-	    "localhost", bad[_i].leaf, bad[_i].self_signed ? NULL : &ca);
+	struct identity id = identity_new("localhost", bad[_i].leaf,
+	    bad[_i].self_signed ? NULL : &ca);
 	struct tls_server s;
 
 	server_start(&s, &id, 0);
@@ -447,8 +448,8 @@ START_TEST(test_redirect)
 	ck_assert_int_ne(qo_s3_wait(fx.s3, &r), QO_S3_OK);
 	if (_i != 2) {
 		ck_assert_int_eq(r.res.outcome, QO_S3_WRONG_REGION);
-		ck_assert_ptr_nonnull(
-		    strstr(r.res.err.msg, scripted_url(trap)));
+		ck_assert_ptr_nonnull(strstr(r.res.err.msg,
+		    scripted_url(trap)));
 	}
 	ck_assert_uint_eq(scripted_count(fx.server), 1);
 	ck_assert_uint_eq(scripted_count(trap), 0);

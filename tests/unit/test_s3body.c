@@ -39,8 +39,8 @@ START_TEST(test_delete)
 	    "<Key>b</Key><VersionId>v1</VersionId></Object></Delete>");
 	buf_reset(&b);
 	ck_assert_int_eq(qo_s3body_delete(&b, &one, 1, false, &err), 0);
-	ck_assert_str_eq(
-	    b.data, "<Delete" NS "><Object><Key>k</Key></Object></Delete>");
+	ck_assert_str_eq(b.data,
+	    "<Delete" NS "><Object><Key>k</Key></Object></Delete>");
 }
 END_TEST
 
@@ -66,10 +66,12 @@ START_TEST(test_delete_refused)
 		many[i].version_id = NULL;
 	}
 	buf_reset(&b);
-	ck_assert_int_eq(
-	    qo_s3body_delete(&b, many, QO_S3_DELETE_MAX, true, &err), 0);
-	ck_assert_int_eq(
-	    qo_s3body_delete(&b, many, QO_S3_DELETE_MAX + 1, true, &err), -1);
+	ck_assert_int_eq(qo_s3body_delete(&b, many, QO_S3_DELETE_MAX, true,
+			     &err),
+	    0);
+	ck_assert_int_eq(qo_s3body_delete(&b, many, QO_S3_DELETE_MAX + 1, true,
+			     &err),
+	    -1);
 	ck_assert_int_eq(qo_s3body_delete(&b, many, 0, true, &err), -1);
 }
 END_TEST

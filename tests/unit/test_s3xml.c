@@ -33,8 +33,8 @@ parse(enum qo_s3xml_doc want, const char *doc)
 static void
 has_message(const char *part)
 {
-	ck_assert_msg(
-	    strstr(err.msg, part) != NULL, "'%s' not in '%s'", part, err.msg);
+	ck_assert_msg(strstr(err.msg, part) != NULL, "'%s' not in '%s'", part,
+	    err.msg);
 }
 
 #define XMLHEAD "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -66,8 +66,8 @@ START_TEST(test_list_aws)
 	ck_assert_int_eq(parse(QO_S3XML_DOC_LIST, aws_list), QO_S3XML_OK);
 	ck_assert_uint_eq(l->n, 2);
 	ck_assert_str_eq(l->entries[0].key, "ready/a b+c%\xc3\xbc");
-	ck_assert_str_eq(
-	    l->entries[0].etag, "\"fba9dede5f27731c9771645a39863328\"");
+	ck_assert_str_eq(l->entries[0].etag,
+	    "\"fba9dede5f27731c9771645a39863328\"");
 	ck_assert_int_eq(l->entries[0].size, 434234);
 	ck_assert_int_eq(l->entries[0].last_modified.us,
 	    INT64_C(1255369830) * QO_US_PER_SEC);
@@ -79,8 +79,8 @@ START_TEST(test_list_aws)
 	ck_assert_uint_eq(l->nprefixes, 1);
 	ck_assert_str_eq(l->prefixes[0], "ready/x y/");
 	ck_assert(l->truncated);
-	ck_assert_str_eq(
-	    l->next_token, "1ueGcxLPRx1Tr/XYExHnhbYLgveDs2J/wm36Hy4vbOwM=");
+	ck_assert_str_eq(l->next_token,
+	    "1ueGcxLPRx1Tr/XYExHnhbYLgveDs2J/wm36Hy4vbOwM=");
 	ck_assert_uint_eq(l->skipped, 0);
 }
 END_TEST
@@ -130,8 +130,8 @@ START_TEST(test_list_moto)
 	ck_assert_int_eq(parse(QO_S3XML_DOC_LIST, doc), QO_S3XML_OK);
 	ck_assert_uint_eq(l->n, 1);
 	ck_assert_str_eq(l->entries[0].key, "a%2F+&\t");
-	ck_assert_str_eq(
-	    l->entries[0].etag, "\"900150983cd24fb0d6963f7d28e17f72\"");
+	ck_assert_str_eq(l->entries[0].etag,
+	    "\"900150983cd24fb0d6963f7d28e17f72\"");
 }
 END_TEST
 
@@ -164,8 +164,8 @@ START_TEST(test_list_version_1)
 				      "</CommonPrefixes>")),
 	    QO_S3XML_OK);
 	ck_assert_str_eq(l->next_marker, "b/");
-	ck_assert_int_eq(
-	    parse(QO_S3XML_DOC_LIST, LIST("<IsTruncated>true</IsTruncated>")),
+	ck_assert_int_eq(parse(QO_S3XML_DOC_LIST,
+			     LIST("<IsTruncated>true</IsTruncated>")),
 	    QO_S3XML_INVALID);
 	has_message("where to go on");
 	/* Not a guess when the last key may be one that was left out. */
@@ -273,8 +273,8 @@ START_TEST(test_versions_marker)
 		{ VERSIONS_TO("a%2520b", "a%20b"), "a%20b" },
 	};
 
-	ck_assert_int_eq(
-	    parse(QO_S3XML_DOC_VERSIONS, docs[_i].doc), QO_S3XML_OK);
+	ck_assert_int_eq(parse(QO_S3XML_DOC_VERSIONS, docs[_i].doc),
+	    QO_S3XML_OK);
 	ck_assert_str_eq(qo_s3xml_list(parser)->next_marker, docs[_i].marker);
 }
 END_TEST
@@ -297,12 +297,12 @@ START_TEST(test_error)
 	ck_assert_str_eq(e->endpoint, "b.s3.eu-west-1.amazonaws.com");
 	ck_assert_str_eq(e->bucket, "b");
 	ck_assert(e->has_server_time);
-	ck_assert_int_eq(
-	    e->server_time.us, INT64_C(1772366400) * QO_US_PER_SEC);
+	ck_assert_int_eq(e->server_time.us,
+	    INT64_C(1772366400) * QO_US_PER_SEC);
 	ck_assert_str_eq(err.s3_code, "RequestTimeTooSkewed");
 	ck_assert_str_eq(err.request_id, "4442587FB7D0");
-	ck_assert_str_eq(
-	    err.msg, "RequestTimeTooSkewed: The difference is too large.");
+	ck_assert_str_eq(err.msg,
+	    "RequestTimeTooSkewed: The difference is too large.");
 }
 END_TEST
 
@@ -353,8 +353,8 @@ START_TEST(test_delete)
 	ck_assert_str_eq(d->errors[0].version_id, "v");
 	ck_assert_str_eq(d->errors[0].code, "AccessDenied");
 	ck_assert_str_eq(d->errors[0].message, "Access Denied");
-	ck_assert_int_eq(
-	    parse(QO_S3XML_DOC_DELETE, "<DeleteResult/>"), QO_S3XML_OK);
+	ck_assert_int_eq(parse(QO_S3XML_DOC_DELETE, "<DeleteResult/>"),
+	    QO_S3XML_OK);
 	ck_assert_uint_eq(d->n + d->deleted, 0);
 	ck_assert_int_eq(
 	    parse(QO_S3XML_DOC_DELETE,
@@ -390,8 +390,8 @@ START_TEST(test_versioning)
 		    "<VersioningConfiguration" NS ">%s"
 		    "</VersioningConfiguration>",
 		    cases[i].inside);
-		ck_assert_int_eq(
-		    parse(QO_S3XML_DOC_VERSIONING, b.data), cases[i].kind);
+		ck_assert_int_eq(parse(QO_S3XML_DOC_VERSIONING, b.data),
+		    cases[i].kind);
 		ck_assert_int_eq(qo_s3xml_versioning(parser), cases[i].status);
 	}
 	buf_fini(&b);
@@ -400,8 +400,8 @@ END_TEST
 
 START_TEST(test_location)
 {
-	ck_assert_int_eq(
-	    parse(QO_S3XML_DOC_LOCATION, XMLHEAD "<LocationConstraint" NS "/>"),
+	ck_assert_int_eq(parse(QO_S3XML_DOC_LOCATION,
+			     XMLHEAD "<LocationConstraint" NS "/>"),
 	    QO_S3XML_OK);
 	ck_assert_str_eq(qo_s3xml_location(parser), "us-east-1");
 	ck_assert_int_eq(parse(QO_S3XML_DOC_LOCATION,
@@ -552,8 +552,8 @@ START_TEST(test_every_truncation)
 
 	for (len = 0; len < strlen(doc); len++) {
 		kind = qo_s3xml_parse(parser, goods[_i].want, doc, len, &err);
-		ck_assert_int_eq(
-		    kind, len == 0 ? QO_S3XML_EMPTY : QO_S3XML_TRUNCATED);
+		ck_assert_int_eq(kind,
+		    len == 0 ? QO_S3XML_EMPTY : QO_S3XML_TRUNCATED);
 		ck_assert_uint_eq(qo_s3xml_list(parser)->n, 0);
 	}
 }
@@ -601,8 +601,8 @@ START_TEST(test_pages)
 		ck_assert_uint_eq(l->n, 1000);
 		ck_assert_str_eq(l->entries[0].key, "tasks/000000");
 		ck_assert_str_eq(l->entries[999].key, "tasks/000999");
-		ck_assert_int_eq(
-		    parse(QO_S3XML_DOC_LIST, LIST(DONE)), QO_S3XML_OK);
+		ck_assert_int_eq(parse(QO_S3XML_DOC_LIST, LIST(DONE)),
+		    QO_S3XML_OK);
 		ck_assert_uint_eq(l->n, 0);
 	}
 	page(&b, QO_S3XML_ENTRIES_MAX + 1);
@@ -644,8 +644,8 @@ main(void)
 	tcase_add_test(tc, test_delete);
 	tcase_add_test(tc, test_versioning);
 	tcase_add_test(tc, test_location);
-	tcase_add_loop_test(
-	    tc, test_bad, 0, (int)(sizeof(bads) / sizeof(bads[0])));
+	tcase_add_loop_test(tc, test_bad, 0,
+	    (int)(sizeof(bads) / sizeof(bads[0])));
 	tcase_add_test(tc, test_numbers);
 	tcase_add_loop_test(tc, test_every_truncation, 0, 2);
 	tcase_add_loop_test(tc, test_every_split, 0, 2);

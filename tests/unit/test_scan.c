@@ -117,8 +117,8 @@ struct seen {
 };
 
 static bool
-on_task(
-    struct qo_scan *s, const struct qo_task *t, const char *text, size_t len)
+on_task(struct qo_scan *s, const struct qo_task *t, const char *text,
+    size_t len)
 {
 	struct seen *seen = s->arg;
 
@@ -236,8 +236,9 @@ START_TEST(test_each_once)
 
 	submit_one("t", id);
 	ck_assert_uint_eq(live_store_count(&st, "ready/", ready), 1);
-	ck_assert_int_eq(
-	    qo_entry_parse(&st.q->layout, ready, strlen(ready), &e), 0);
+	ck_assert_int_eq(qo_entry_parse(&st.q->layout, ready, strlen(ready),
+			     &e),
+	    0);
 	qo_claim_init(&cl, st.q, &e, "w1");
 	ck_assert_int_eq(qo_claim_take_wait(&cl, 60000), QO_OK);
 	qo_queue_flush(st.q);
@@ -298,8 +299,8 @@ START_TEST(test_corrupt)
 
 	submit_one("t", id);
 	for (i = 0; i < nitems(bad); i++) {
-		qo_entry_make(
-		    &e, QO_INDEX_READY, (struct qo_wall){ 0 }, bad[i].id, 1);
+		qo_entry_make(&e, QO_INDEX_READY, (struct qo_wall){ 0 },
+		    bad[i].id, 1);
 		ck_assert_int_eq(qo_key_entry(&st.q->layout, &e, key), 0);
 		put(st.q->index_bucket, key, "");
 		ck_assert_int_eq(qo_key_task(&st.q->layout, bad[i].id, key), 0);

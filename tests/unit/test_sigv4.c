@@ -107,10 +107,10 @@ START_TEST(test_doc_authorization)
 	struct qo_sigv4_req r;
 	char sig[QO_SIGV4_SIG_SIZE];
 
-	r = doc_req(
-	    "GET", "/test.txt", "", doc[0].headers, doc[0].n, QO_SHA256_EMPTY);
-	ck_assert_int_eq(
-	    qo_sigv4_authorization(signer, &r, &cred, &out, sig), 0);
+	r = doc_req("GET", "/test.txt", "", doc[0].headers, doc[0].n,
+	    QO_SHA256_EMPTY);
+	ck_assert_int_eq(qo_sigv4_authorization(signer, &r, &cred, &out, sig),
+	    0);
 	ck_assert_str_eq(out.data,
 	    "AWS4-HMAC-SHA256 Credential=" AK "/" SCOPE ", "
 	    "SignedHeaders=host;range;x-amz-content-sha256;x-amz-date, "
@@ -254,8 +254,8 @@ START_TEST(test_key_cache)
 	struct qo_sigv4_req r;
 	int i, day, round;
 
-	r = doc_req(
-	    "GET", "/test.txt", "", doc[0].headers, doc[0].n, QO_SHA256_EMPTY);
+	r = doc_req("GET", "/test.txt", "", doc[0].headers, doc[0].n,
+	    QO_SHA256_EMPTY);
 	for (round = 0; round < 4; round++)
 		for (i = 0; i < 18; i++) {
 			day = i / 9;
@@ -263,12 +263,12 @@ START_TEST(test_key_cache)
 			    QO_US_PER_SEC;
 			r.region = regions[i % 3];
 			fresh = qo_sigv4_new();
-			ck_assert_int_eq(
-			    qo_sigv4_sign(fresh, &r, secrets[i / 3 % 3], want),
+			ck_assert_int_eq(qo_sigv4_sign(fresh, &r,
+					     secrets[i / 3 % 3], want),
 			    0);
 			qo_sigv4_free(fresh);
-			ck_assert_int_eq(
-			    qo_sigv4_sign(signer, &r, secrets[i / 3 % 3], sig),
+			ck_assert_int_eq(qo_sigv4_sign(signer, &r,
+					     secrets[i / 3 % 3], sig),
 			    0);
 			ck_assert_str_eq(sig, want);
 		}
@@ -413,8 +413,8 @@ START_TEST(test_full)
 		need = out.len;
 		for (i = 0; i < need; i++) {
 			buf_init(&small, i);
-			ck_assert_int_eq(
-			    qo_sigv4_canonical(&small, &r, &at), -1);
+			ck_assert_int_eq(qo_sigv4_canonical(&small, &r, &at),
+			    -1);
 			buf_fini(&small);
 		}
 	}

@@ -41,8 +41,8 @@ __wrap_sha256_hex(const void *p, size_t len, char out[2 * SHA256_LEN + 1])
 
 /* Counts one verification of a signature that nobody made. */
 static void
-verify(
-    struct qo_sigv4_signer *s, const char *secret, enum qo_sigv4_verdict want)
+verify(struct qo_sigv4_signer *s, const char *secret,
+    enum qo_sigv4_verdict want)
 {
 	static const struct qo_sigv4_rules rules = { "us-east-1", false };
 	struct qo_kv headers[] = {

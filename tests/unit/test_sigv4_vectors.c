@@ -184,8 +184,8 @@ context_read(struct context *c, const char *dir)
 	c->service = member(root, "service");
 	c->normalize = yyjson_get_bool(yyjson_obj_get(root, "normalize"));
 	c->sign_body = yyjson_get_bool(yyjson_obj_get(root, "sign_body"));
-	c->expires = yyjson_get_sint(
-	    yyjson_obj_get(root, "expiration_in_seconds"));
+	c->expires = yyjson_get_sint(yyjson_obj_get(root,
+	    "expiration_in_seconds"));
 	amz_date(member(root, "timestamp"), c->date);
 }
 
@@ -211,8 +211,8 @@ aws_case(const char *dir, const char *form)
 	if (form[0] == 'h') {
 		add_header(&v, "x-amz-date", c.date);
 		if (c.cred.session_token != NULL)
-			add_header(
-			    &v, "x-amz-security-token", c.cred.session_token);
+			add_header(&v, "x-amz-security-token",
+			    c.cred.session_token);
 		if (c.sign_body)
 			add_header(&v, "x-amz-content-sha256", sha);
 	}
@@ -222,11 +222,12 @@ aws_case(const char *dir, const char *form)
 	r.flags = c.normalize ? QO_SIGV4_NORMALIZE : 0;
 	ck_assert_int_eq(qo_amzdate_parse(c.date, strlen(c.date), &r.time), 0);
 	if (form[0] == 'h')
-		ck_assert_int_eq(
-		    qo_sigv4_sign(s, &r, c.cred.secret_key, sig), 0);
+		ck_assert_int_eq(qo_sigv4_sign(s, &r, c.cred.secret_key, sig),
+		    0);
 	else {
-		ck_assert_int_eq(
-		    qo_sigv4_presign(s, &r, &c.cred, c.expires, &out), 0);
+		ck_assert_int_eq(qo_sigv4_presign(s, &r, &c.cred, c.expires,
+				     &out),
+		    0);
 		strlcpy(sig, strrchr(out.data, '=') + 1, sizeof(sig));
 	}
 	snprintf(name, sizeof(name), "%s-canonical-request", form);

@@ -105,8 +105,8 @@ sign_header(void)
 	struct qo_sigv4_req r = to_sign(SIG64);
 
 	buf_reset(&auth);
-	ck_assert_int_eq(
-	    qo_sigv4_authorization(signer, &r, &cred, &auth, NULL), 0);
+	ck_assert_int_eq(qo_sigv4_authorization(signer, &r, &cred, &auth, NULL),
+	    0);
 	add("authorization", auth.data);
 	add("user-agent", "unsigned");
 	add("amz-sdk-request", "attempt=1");
@@ -153,8 +153,8 @@ START_TEST(test_round_trip)
 	    QO_SIGV4_KEY_UNKNOWN);
 	ck_assert_int_eq(qo_sigv4_check(signer, &rq.got, &a, SK "x", NULL),
 	    QO_SIGV4_MISMATCH);
-	ck_assert_int_eq(
-	    qo_sigv4_check(signer, &rq.got, &a, "", NULL), QO_SIGV4_MISMATCH);
+	ck_assert_int_eq(qo_sigv4_check(signer, &rq.got, &a, "", NULL),
+	    QO_SIGV4_MISMATCH);
 }
 END_TEST
 
@@ -166,11 +166,11 @@ START_TEST(test_nobody)
 
 	base();
 	r = to_sign(SIG64);
-	ck_assert_int_eq(
-	    qo_sigv4_authorization(signer, &r,
-		&(struct qo_sigv4_cred){ "NOBODY",
-		    "0000000000000000000000000000000000000000", NULL },
-		&auth, NULL),
+	ck_assert_int_eq(qo_sigv4_authorization(signer, &r,
+			     &(struct qo_sigv4_cred){ "NOBODY",
+				 "0000000000000000000000000000000000000000",
+				 NULL },
+			     &auth, NULL),
 	    0);
 	add("authorization", auth.data);
 	ck_assert_int_eq(verify(&a), QO_SIGV4_KEY_UNKNOWN);
@@ -501,12 +501,12 @@ START_TEST(test_queries)
 
 	line("GET", "/b/k", queries[_i].query);
 	add("host", "h");
-	ck_assert_int_eq(
-	    qo_sigv4_parse(&rq.got, &rules, now, &a), queries[_i].want);
+	ck_assert_int_eq(qo_sigv4_parse(&rq.got, &rules, now, &a),
+	    queries[_i].want);
 	if (a.presigned && queries[_i].want == QO_SIGV4_OK) {
 		add("authorization", auths[0].auth);
-		ck_assert_int_eq(
-		    qo_sigv4_parse(&rq.got, &rules, now, &a), QO_SIGV4_BOTH);
+		ck_assert_int_eq(qo_sigv4_parse(&rq.got, &rules, now, &a),
+		    QO_SIGV4_BOTH);
 	}
 }
 END_TEST
@@ -545,8 +545,8 @@ START_TEST(test_payloads)
 	add("authorization", auths[0].auth);
 	if (payloads[_i].hash != NULL)
 		add("x-amz-content-sha256", payloads[_i].hash);
-	ck_assert_int_eq(
-	    qo_sigv4_parse(&rq.got, &rules, now, &a), payloads[_i].want);
+	ck_assert_int_eq(qo_sigv4_parse(&rq.got, &rules, now, &a),
+	    payloads[_i].want);
 	if (payloads[_i].want == QO_SIGV4_OK)
 		ck_assert_int_eq(a.payload, payloads[_i].payload);
 }
@@ -579,8 +579,8 @@ START_TEST(test_dates)
 			add("x-amz-date", v[i].amz);
 		if (v[i].date != NULL)
 			add("date", v[i].date);
-		ck_assert_int_eq(
-		    qo_sigv4_parse(&rq.got, &rules, now, &a), v[i].want);
+		ck_assert_int_eq(qo_sigv4_parse(&rq.got, &rules, now, &a),
+		    v[i].want);
 	}
 }
 END_TEST
@@ -598,18 +598,18 @@ START_TEST(test_regions_sts)
 	r.region = "mars-north-1";
 	r.service = "sts";
 	r.flags = QO_SIGV4_NORMALIZE;
-	ck_assert_int_eq(
-	    qo_sigv4_authorization(signer, &r, &cred, &auth, NULL), 0);
+	ck_assert_int_eq(qo_sigv4_authorization(signer, &r, &cred, &auth, NULL),
+	    0);
 	add("authorization", auth.data);
-	ck_assert_int_eq(
-	    qo_sigv4_parse(&rq.got, &none, now, &a), QO_SIGV4_SERVICE_BAD);
+	ck_assert_int_eq(qo_sigv4_parse(&rq.got, &none, now, &a),
+	    QO_SIGV4_SERVICE_BAD);
 	ck_assert_int_eq(qo_sigv4_parse(&rq.got, &any, now, &a), QO_SIGV4_OK);
 	ck_assert_int_eq(a.payload, QO_PAYLOAD_BODY);
 	ck_assert_str_eq(a.region, "mars-north-1");
-	ck_assert_int_eq(
-	    qo_sigv4_check(signer, &rq.got, &a, SK, SIG64), QO_SIGV4_OK);
-	ck_assert_int_eq(
-	    qo_sigv4_check(signer, &rq.got, &a, SK, QO_SHA256_EMPTY),
+	ck_assert_int_eq(qo_sigv4_check(signer, &rq.got, &a, SK, SIG64),
+	    QO_SIGV4_OK);
+	ck_assert_int_eq(qo_sigv4_check(signer, &rq.got, &a, SK,
+			     QO_SHA256_EMPTY),
 	    QO_SIGV4_MISMATCH);
 }
 END_TEST
@@ -625,8 +625,8 @@ START_TEST(test_plus)
 	add("x-amz-date", TIME);
 	add("x-amz-content-sha256", SIG64);
 	r = to_sign(SIG64);
-	ck_assert_int_eq(
-	    qo_sigv4_authorization(signer, &r, &cred, &auth, NULL), 0);
+	ck_assert_int_eq(qo_sigv4_authorization(signer, &r, &cred, &auth, NULL),
+	    0);
 	add("authorization", auth.data);
 	ck_assert_int_eq(verify(&a), QO_SIGV4_OK);
 	line("GET", "/b", "prefix=a+b");

@@ -36,13 +36,13 @@ START_TEST(test_unknown_at_first)
 
 	qo_stime_init(&st);
 	ck_assert(!qo_stime_known(&st));
-	ck_assert_int_eq(
-	    qo_stime_now(&st, (struct qo_mono){ 1 }, guess, &n), -1);
+	ck_assert_int_eq(qo_stime_now(&st, (struct qo_mono){ 1 }, guess, &n),
+	    -1);
 	ck_assert_int_eq(n.lo.us, guess.us);
 	ck_assert_int_eq(n.mid.us, guess.us);
 	ck_assert_int_eq(n.hi.us, guess.us);
-	ck_assert_int_eq(
-	    qo_stime_skew_us(&st, (struct qo_mono){ 1 }, guess), 0);
+	ck_assert_int_eq(qo_stime_skew_us(&st, (struct qo_mono){ 1 }, guess),
+	    0);
 	ck_assert(!qo_stime_corrected_since(&st, (struct qo_mono){ 0 }));
 }
 END_TEST
@@ -53,8 +53,8 @@ START_TEST(test_first_answer)
 	struct qo_stime_now n;
 
 	qo_stime_init(&st);
-	ck_assert_int_eq(
-	    learn(&st, 5 * SEC, 5 * SEC + 200000, 0), QO_STIME_USED);
+	ck_assert_int_eq(learn(&st, 5 * SEC, 5 * SEC + 200000, 0),
+	    QO_STIME_USED);
 	ck_assert(qo_stime_known(&st));
 	n = now(&st, 5 * SEC + 200000);
 	ck_assert_int_eq(n.lo.us, 0);
@@ -92,8 +92,8 @@ START_TEST(test_narrows)
 	ck_assert_int_le(n.hi.us, SEC + 110000 + 30);
 	/* One that says less changes nothing. */
 	learn(&st, 120000, 5 * SEC, 5);
-	ck_assert_int_lt(
-	    now(&st, 5 * SEC).hi.us - now(&st, 5 * SEC).lo.us, 115000);
+	ck_assert_int_lt(now(&st, 5 * SEC).hi.us - now(&st, 5 * SEC).lo.us,
+	    115000);
 }
 END_TEST
 
@@ -191,12 +191,12 @@ START_TEST(test_corrected)
 	now(&st, 0);
 	learn(&st, 10 * SEC, 10 * SEC, step + 10);
 	learn(&st, 11 * SEC, 11 * SEC, step + 11);
-	ck_assert_int_eq(
-	    learn(&st, 12 * SEC, 12 * SEC, step + 12), QO_STIME_CORRECTED);
+	ck_assert_int_eq(learn(&st, 12 * SEC, 12 * SEC, step + 12),
+	    QO_STIME_CORRECTED);
 	ck_assert_uint_eq(st.corrections, 1);
 	ck_assert(qo_stime_corrected_since(&st, (struct qo_mono){ 12 * SEC }));
-	ck_assert(
-	    !qo_stime_corrected_since(&st, (struct qo_mono){ 12 * SEC + 1 }));
+	ck_assert(!qo_stime_corrected_since(&st,
+	    (struct qo_mono){ 12 * SEC + 1 }));
 	n = now(&st, 12 * SEC);
 	ck_assert_int_ge(n.mid.us, (step + 12) * SEC);
 	ck_assert_int_le(n.mid.us, (step + 13) * SEC);
@@ -239,13 +239,14 @@ START_TEST(test_skew)
 
 	qo_stime_init(&st);
 	learn(&st, 0, 0, 0);
-	ck_assert_int_eq(
-	    qo_stime_skew_us(&st, m, (struct qo_wall){ DATE + 500000 }), 0);
-	ck_assert_int_eq(
-	    qo_stime_skew_us(&st, m, (struct qo_wall){ DATE + 301 * SEC }),
+	ck_assert_int_eq(qo_stime_skew_us(&st, m,
+			     (struct qo_wall){ DATE + 500000 }),
+	    0);
+	ck_assert_int_eq(qo_stime_skew_us(&st, m,
+			     (struct qo_wall){ DATE + 301 * SEC }),
 	    300 * SEC);
-	ck_assert_int_eq(
-	    qo_stime_skew_us(&st, m, (struct qo_wall){ DATE - 300 * SEC }),
+	ck_assert_int_eq(qo_stime_skew_us(&st, m,
+			     (struct qo_wall){ DATE - 300 * SEC }),
 	    -300 * SEC);
 }
 END_TEST

@@ -82,8 +82,8 @@ START_TEST(test_access)
 	struct access_id id = who(cases[_i].who);
 	struct db_bucket b = { .owner = "one", .acl = cases[_i].acl };
 
-	ck_assert_int_eq(
-	    access_bucket(&id, cases[_i].kind, &b, cases[_i].name, &pub),
+	ck_assert_int_eq(access_bucket(&id, cases[_i].kind, &b, cases[_i].name,
+			     &pub),
 	    cases[_i].want);
 }
 END_TEST
@@ -117,8 +117,8 @@ START_TEST(test_acl_words)
 	ck_assert_int_eq(acl, DB_ACL_PRIVATE);
 	ck_assert_int_eq(acl_parse_canned("public-read-write", &acl), S3_OK);
 	ck_assert_int_eq(acl, DB_ACL_PUBLIC_READ_WRITE);
-	ck_assert_int_eq(
-	    acl_parse_canned("aws-exec-read", &acl), S3_NOT_IMPLEMENTED);
+	ck_assert_int_eq(acl_parse_canned("aws-exec-read", &acl),
+	    S3_NOT_IMPLEMENTED);
 	ck_assert_int_eq(acl_parse_canned("", &acl), S3_INVALID_ARGUMENT);
 }
 END_TEST
@@ -137,10 +137,10 @@ START_TEST(test_acl_round_trip)
 	ck_assert_int_eq(acl_parse_xml(b.data, b.len, "a&<b", &got), S3_OK);
 	ck_assert_int_eq(got, acls[_i]);
 	/* The owner's grant is somebody else's now: more than we can keep. */
-	ck_assert_int_eq(
-	    acl_parse_xml(b.data, b.len, "c", &got), S3_NOT_IMPLEMENTED);
-	ck_assert_int_eq(
-	    acl_parse_xml(b.data, b.len - 1, "a&<b", &got), S3_MALFORMED_ACL);
+	ck_assert_int_eq(acl_parse_xml(b.data, b.len, "c", &got),
+	    S3_NOT_IMPLEMENTED);
+	ck_assert_int_eq(acl_parse_xml(b.data, b.len - 1, "a&<b", &got),
+	    S3_MALFORMED_ACL);
 	buf_fini(&b);
 }
 END_TEST
@@ -166,8 +166,8 @@ load(const char *text)
 	complaints = 0;
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	(void)snprintf(path, sizeof(path), "%s/keys", dir);
-	ck_assert_int_eq(
-	    io_write_file(path, text, strlen(text), 0600, NULL), 0);
+	ck_assert_int_eq(io_write_file(path, text, strlen(text), 0600, NULL),
+	    0);
 	k = keys_load(path, on_line, NULL);
 	ck_assert_int_eq(unlink(path), 0);
 	ck_assert_int_eq(rmdir(dir), 0);
@@ -336,8 +336,8 @@ START_TEST(test_tokens)
 	struct key *k, *by;
 	size_t i;
 
-	ks = load(
-	    "[a]\naccess_key = a.b\n" SECRET "[c]\naccess_key = ccc\n" SECRET);
+	ks = load("[a]\naccess_key = a.b\n" SECRET
+		  "[c]\naccess_key = ccc\n" SECRET);
 	ck_assert_ptr_nonnull(ks);
 	k = keys_find(ks, "a.b");
 	token_mint(k, TOKEN_OPERATOR, NOW + 60, &t);
@@ -348,14 +348,14 @@ START_TEST(test_tokens)
 	ck_assert_str_eq(got.secret, t.secret);
 	ck_assert_ptr_null(strstr(t.text, t.secret));
 	key_release(by);
-	ck_assert_int_eq(
-	    token_check(ks, t.text, NOW + 60, &got, &by), TOKEN_EXPIRED);
+	ck_assert_int_eq(token_check(ks, t.text, NOW + 60, &got, &by),
+	    TOKEN_EXPIRED);
 	ck_assert_ptr_null(by);
 	/* No character can be changed. */
 	for (i = 0; t.text[i] != '\0'; i++) {
 		t.text[i] ^= 1;
-		ck_assert_int_eq(
-		    token_check(ks, t.text, NOW, &got, &by), TOKEN_BAD);
+		ck_assert_int_eq(token_check(ks, t.text, NOW, &got, &by),
+		    TOKEN_BAD);
 		t.text[i] ^= 1;
 	}
 	ck_assert_int_eq(token_check(ks, "", NOW, &got, &by), TOKEN_BAD);

@@ -183,8 +183,8 @@ START_TEST(test_backup)
 	int calls = 0;
 
 	b = fill();
-	ck_assert_msg(
-	    db_backup(fx_dir, dest, count, &calls, &err) == 0, "%s", err.msg);
+	ck_assert_msg(db_backup(fx_dir, dest, count, &calls, &err) == 0, "%s",
+	    err.msg);
 	ck_assert_int_gt(calls, 1);
 	/* What comes after is not in it, what goes after still is. */
 	after = fx_put(b, "a", "three");
@@ -193,8 +193,8 @@ START_TEST(test_backup)
 	use_copy();
 	fx_expect(b, "a", NULL, "two");
 	fx_expect(b, "a", after.out_version, "(rc 3)");
-	ck_assert_int_eq(
-	    db_get(fx_db, b, "large", NULL, DB_READ_BODY, &o), DB_OK);
+	ck_assert_int_eq(db_get(fx_db, b, "large", NULL, DB_READ_BODY, &o),
+	    DB_OK);
 	ck_assert_int_eq(o.size, LARGE);
 	db_obj_fini(&o);
 	fx_put(b, "a", "four");

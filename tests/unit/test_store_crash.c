@@ -74,8 +74,8 @@ record(enum event_kind kind, enum file_no file, int64_t off, const void *p,
 	if (recording) {
 		if (nevents == cap_events) {
 			cap_events = cap_events == 0 ? 1024 : cap_events * 2;
-			events = xreallocarray(
-			    events, cap_events, sizeof(*events));
+			events = xreallocarray(events, cap_events,
+			    sizeof(*events));
 		}
 		e = &events[nevents++];
 		e->kind = kind;
@@ -222,8 +222,8 @@ shim_device(sqlite3_file *f)
 }
 
 static int
-shim_shm_map(
-    sqlite3_file *f, int region, int size, int extend, void volatile **out)
+shim_shm_map(sqlite3_file *f, int region, int size, int extend,
+    void volatile **out)
 {
 	return REAL(f)->pMethods->xShmMap(REAL(f), region, size, extend, out);
 }
@@ -260,8 +260,8 @@ is_watched(const char *name)
 }
 
 static int
-shim_open(
-    sqlite3_vfs *v, const char *name, sqlite3_file *f, int flags, int *out)
+shim_open(sqlite3_vfs *v, const char *name, sqlite3_file *f, int flags,
+    int *out)
 {
 	struct shim_file *s = (struct shim_file *)f;
 	int r;
@@ -370,8 +370,8 @@ make_plans(void)
 		plans[i].del = draw(5) == 0;
 		plans[i].bucket = (int)draw(2);
 		plans[i].len = draw(4) == 0 ? draw(20000) : draw(1500);
-		(void)snprintf(
-		    plans[i].key, sizeof(plans[i].key), "key/%u", draw(25));
+		(void)snprintf(plans[i].key, sizeof(plans[i].key), "key/%u",
+		    draw(25));
 	}
 }
 
@@ -412,8 +412,9 @@ dump_body(const struct db_obj *o, void *arg)
 	struct db_obj whole;
 	int64_t bucket = *(int64_t *)arg;
 
-	ck_assert_int_eq(
-	    db_get(fx_db, bucket, o->key, NULL, DB_READ_BODY, &whole), DB_OK);
+	ck_assert_int_eq(db_get(fx_db, bucket, o->key, NULL, DB_READ_BODY,
+			     &whole),
+	    DB_OK);
 	db_obj_fini(&whole);
 }
 
@@ -438,8 +439,8 @@ dump(void)
 				     &more, &next, &next_version),
 		    DB_OK);
 		bodies.arg = &buckets[i];
-		ck_assert_int_eq(
-		    db_list(fx_db, buckets[i], &q, &bodies, &more, &next),
+		ck_assert_int_eq(db_list(fx_db, buckets[i], &q, &bodies, &more,
+				     &next),
 		    DB_OK);
 	}
 	return buf_take(&out, NULL);
@@ -491,8 +492,8 @@ run_checkpoint(void)
 
 	(void)snprintf(path, sizeof(path), "%s/%s", fx_dir, DB_FILE);
 	ck_assert_int_eq(sqlite3_open(path, &h), SQLITE_OK);
-	ck_assert_int_eq(
-	    sqlite3_exec(h, "PRAGMA wal_checkpoint(PASSIVE)", NULL, NULL, NULL),
+	ck_assert_int_eq(sqlite3_exec(h, "PRAGMA wal_checkpoint(PASSIVE)", NULL,
+			     NULL, NULL),
 	    SQLITE_OK);
 	sqlite3_close(h);
 }
@@ -512,8 +513,8 @@ record_run(const char *synchronous)
 	answered = 0;
 	fx_open();
 	if (synchronous != NULL)
-		ck_assert_int_eq(
-		    sqlite3_exec(fx_db->wr.h, synchronous, NULL, NULL, NULL),
+		ck_assert_int_eq(sqlite3_exec(fx_db->wr.h, synchronous, NULL,
+				     NULL, NULL),
 		    SQLITE_OK);
 	buckets[0] = fx_bucket("plain", DB_UNVERSIONED);
 	buckets[1] = fx_bucket("versions", DB_VERSIONED);
@@ -663,8 +664,8 @@ image_store(const struct image *m, const char *dir)
 			continue;
 		f = fopen(path, "we");
 		ck_assert_ptr_nonnull(f);
-		ck_assert_uint_eq(
-		    fwrite(m->data[i], 1, m->len[i], f), m->len[i]);
+		ck_assert_uint_eq(fwrite(m->data[i], 1, m->len[i], f),
+		    m->len[i]);
 		fclose(f);
 	}
 }

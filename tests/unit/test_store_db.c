@@ -324,8 +324,8 @@ START_TEST(test_versions)
 	fx_expect(b, "k", NULL, "(marker)");
 	fx_expect(b, "k", m.out_version, "(marker)");
 	fx_expect(b, "k", v2.out_version, "two");
-	ck_assert_int_eq(
-	    db_get(fx_db, b, "k", NULL, DB_READ_META, &o), DB_NO_KEY);
+	ck_assert_int_eq(db_get(fx_db, b, "k", NULL, DB_READ_META, &o),
+	    DB_NO_KEY);
 	ck_assert(o.marker);
 	ck_assert_str_eq(o.version_id, m.out_version);
 	/* Removing the marker brings the newest version back. */
@@ -424,15 +424,16 @@ START_TEST(test_set_acl)
 	fx_put(op.bucket_id, "k", "two");
 	op.version_id = v1.out_version;
 	ck_assert_int_eq(fx_run(&op), DB_OK);
-	ck_assert_int_eq(
-	    db_get(fx_db, op.bucket_id, "k", v1.out_version, DB_READ_BODY, &o),
+	ck_assert_int_eq(db_get(fx_db, op.bucket_id, "k", v1.out_version,
+			     DB_READ_BODY, &o),
 	    DB_OK);
 	ck_assert_int_eq(o.meta.acl, DB_ACL_PUBLIC_READ);
 	ck_assert_str_eq(o.data, "one");
 	ck_assert(!o.latest);
 	db_obj_fini(&o);
-	ck_assert_int_eq(
-	    db_get(fx_db, op.bucket_id, "k", NULL, DB_READ_META, &o), DB_OK);
+	ck_assert_int_eq(db_get(fx_db, op.bucket_id, "k", NULL, DB_READ_META,
+			     &o),
+	    DB_OK);
 	ck_assert_int_eq(o.meta.acl, DB_ACL_PRIVATE);
 	db_obj_fini(&o);
 	op.version_id = "0123";
@@ -752,8 +753,8 @@ main(void)
 	tcase_add_test(tc, test_put_get);
 	tcase_add_test(tc, test_given_etag);
 	tcase_add_test(tc, test_seq_rises_over_restarts);
-	tcase_add_loop_test(
-	    tc, test_conditions, 0, (int)(sizeof(conds) / sizeof(conds[0])));
+	tcase_add_loop_test(tc, test_conditions, 0,
+	    (int)(sizeof(conds) / sizeof(conds[0])));
 	tcase_add_test(tc, test_race_has_one_winner);
 	tcase_add_test(tc, test_versions);
 	tcase_add_test(tc, test_suspended);

@@ -100,8 +100,8 @@ page_through(int64_t b, struct db_list *q, size_t total, const char *want)
 	while (more) {
 		lines = got.len;
 		q->after = after;
-		ck_assert_int_eq(
-		    db_list(fx_db, b, q, &cb, &more, &next), DB_OK);
+		ck_assert_int_eq(db_list(fx_db, b, q, &cb, &more, &next),
+		    DB_OK);
 		free(after);
 		after = next;
 		for (i = 0; lines < got.len; lines++)
@@ -373,8 +373,8 @@ compare_all(int64_t b, size_t max)
 						: k->v[k->n - 1].text);
 		if (k->n > 1) {
 			got = fx_get(b, vkeys[i], k->v[0].id);
-			ck_assert_str_eq(
-			    got, k->v[0].marker ? "(marker)" : k->v[0].text);
+			ck_assert_str_eq(got,
+			    k->v[0].marker ? "(marker)" : k->v[0].text);
 			free(got);
 		}
 	}
@@ -427,8 +427,8 @@ START_TEST(test_versions_after_removed)
 	buf_init(&want, PAGE_TEXT);
 	cb.arg = &got;
 	q.after_version = v[2].out_version;
-	ck_assert_int_eq(
-	    db_list_versions(fx_db, b, &q, &cb, &more, &next, &next_version),
+	ck_assert_int_eq(db_list_versions(fx_db, b, &q, &cb, &more, &next,
+			     &next_version),
 	    DB_OK);
 	buf_addf(&want, "k %s\nk %s\n", v[1].out_version, v[0].out_version);
 	ck_assert_str_eq(got.data, want.data);
@@ -438,8 +438,8 @@ START_TEST(test_versions_after_removed)
 	buf_reset(&got);
 	q.after = "j";
 	q.after_version = NULL;
-	ck_assert_int_eq(
-	    db_list_versions(fx_db, b, &q, &cb, &more, &next, &next_version),
+	ck_assert_int_eq(db_list_versions(fx_db, b, &q, &cb, &more, &next,
+			     &next_version),
 	    DB_OK);
 	buf_reset(&want);
 	buf_addf(&want, "k %s latest\n", v[0].out_version);

@@ -16,16 +16,16 @@ hold_writes(void)
 
 	snprintf(path, sizeof(path), "%s/%s", fx_dir, DB_FILE);
 	ck_assert_int_eq(sqlite3_open(path, &h), SQLITE_OK);
-	ck_assert_int_eq(
-	    sqlite3_exec(h, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_exec(h, "BEGIN IMMEDIATE", NULL, NULL, NULL),
+	    SQLITE_OK);
 	return h;
 }
 
 static void
 let_go(sqlite3 *h)
 {
-	ck_assert_int_eq(
-	    sqlite3_exec(h, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_exec(h, "ROLLBACK", NULL, NULL, NULL),
+	    SQLITE_OK);
 	ck_assert_int_eq(sqlite3_close(h), SQLITE_OK);
 }
 

@@ -45,8 +45,8 @@ START_TEST(test_range)
 {
 	int64_t off = -1, len = -1;
 
-	ck_assert_int_eq(
-	    range_parse(ranges[_i].text, ranges[_i].size, &off, &len),
+	ck_assert_int_eq(range_parse(ranges[_i].text, ranges[_i].size, &off,
+			     &len),
 	    ranges[_i].rc);
 	if (ranges[_i].rc == RANGE_PART) {
 		ck_assert_int_eq(off, ranges[_i].off);
@@ -187,8 +187,8 @@ START_TEST(test_split)
 	struct pool pool;
 
 	pool_init(&pool);
-	ck_assert_int_eq(
-	    route_split(&pool, paths[_i].path, &bucket, &key), paths[_i].err);
+	ck_assert_int_eq(route_split(&pool, paths[_i].path, &bucket, &key),
+	    paths[_i].err);
 	ck_assert_str_eq(bucket, paths[_i].bucket);
 	ck_assert_str_eq(key, paths[_i].key);
 	pool_reset(&pool);
@@ -209,8 +209,8 @@ START_TEST(test_split_length)
 	ck_assert_uint_eq(strlen(key), 1024);
 	path[3 + 1024] = 'k';
 	path[3 + 1025] = '\0';
-	ck_assert_int_eq(
-	    route_split(&pool, path, &bucket, &key), S3_KEY_TOO_LONG);
+	ck_assert_int_eq(route_split(&pool, path, &bucket, &key),
+	    S3_KEY_TOO_LONG);
 	pool_reset(&pool);
 }
 END_TEST
@@ -328,8 +328,8 @@ START_TEST(test_meta)
 	ck_assert_ptr_null(text);
 	ck_assert(!meta_next(&text, &name, &value));
 	ck_assert_int_eq(collect(&pool, &sse, 1, &text), S3_NOT_IMPLEMENTED);
-	ck_assert_int_eq(
-	    collect(&pool, &cold, 1, &text), S3_INVALID_STORAGE_CLASS);
+	ck_assert_int_eq(collect(&pool, &cold, 1, &text),
+	    S3_INVALID_STORAGE_CLASS);
 	pool_reset(&pool);
 }
 END_TEST

@@ -89,8 +89,8 @@ complete(const struct db_op *up, const struct db_complete_part *parts, size_t n,
 static void
 note_part(const struct db_part *p, void *arg)
 {
-	buf_addf(
-	    arg, "%d:%lld:%s ", p->number, (long long)p->size, p->checksum);
+	buf_addf(arg, "%d:%lld:%s ", p->number, (long long)p->size,
+	    p->checksum);
 }
 
 static void
@@ -119,15 +119,15 @@ START_TEST(test_complete)
 	p[1] = part(&up, 5, MIB, 5 * MIB);
 	part(&up, 7, 0, 3); /* not named at the end */
 	buf_init(&text, 1000);
-	ck_assert_int_eq(
-	    db_part_each(fx_db, up.out_upload, 0, 3, &more, note_part, &text),
+	ck_assert_int_eq(db_part_each(fx_db, up.out_upload, 0, 3, &more,
+			     note_part, &text),
 	    DB_OK);
-	ck_assert_str_eq(
-	    text.data, "2:5242880:crc32:p 5:5242880:crc32:p 7:3:crc32:p ");
+	ck_assert_str_eq(text.data,
+	    "2:5242880:crc32:p 5:5242880:crc32:p 7:3:crc32:p ");
 	ck_assert(more);
 	buf_reset(&text);
-	ck_assert_int_eq(
-	    db_part_each(fx_db, up.out_upload, 7, 3, &more, note_part, &text),
+	ck_assert_int_eq(db_part_each(fx_db, up.out_upload, 7, 3, &more,
+			     note_part, &text),
 	    DB_OK);
 	ck_assert_str_eq(text.data, "9:100:crc32:p ");
 	ck_assert(!more);
@@ -135,8 +135,9 @@ START_TEST(test_complete)
 	for (i = 0; i < 3; i++) {
 		parts[i].number = p[i].part_number;
 		parts[i].etag = p[i].out_etag;
-		ck_assert_int_eq(
-		    hex_decode(all + i * MD5_LEN, p[i].out_etag, MD5_LEN), 0);
+		ck_assert_int_eq(hex_decode(all + i * MD5_LEN, p[i].out_etag,
+				     MD5_LEN),
+		    0);
 	}
 	hash_bytes(HASH_MD5, all, sizeof(all), md5);
 	hex_encode(etag, md5, MD5_LEN);
@@ -255,13 +256,13 @@ START_TEST(test_abort_and_list)
 		up[i] = start(b, ks[i]);
 	part(&up[0], 1, 0, 2 * MIB);
 	ck_assert_uint_eq(count_files("blobs"), 1);
-	ck_assert_int_eq(
-	    db_upload_get(fx_db, b, "a/1", up[0].out_upload, &u), DB_OK);
+	ck_assert_int_eq(db_upload_get(fx_db, b, "a/1", up[0].out_upload, &u),
+	    DB_OK);
 	ck_assert_str_eq(u.meta.owner, "me");
 	ck_assert_str_eq(u.id, up[0].out_upload);
 	db_upload_fini(&u);
-	ck_assert_int_eq(
-	    db_upload_get(fx_db, b, "b", up[0].out_upload, &u), DB_NO_UPLOAD);
+	ck_assert_int_eq(db_upload_get(fx_db, b, "b", up[0].out_upload, &u),
+	    DB_NO_UPLOAD);
 	buf_init(&text, 1000);
 	ck_assert_int_eq(db_upload_each(fx_db, b, "", NULL, NULL, 10, &more,
 			     note_upload, &text),
@@ -303,8 +304,8 @@ END_TEST
 static void
 note_version(const struct db_obj *o, void *arg)
 {
-	buf_addf(
-	    arg, "%s%s%s ", o->key, o->marker ? "-" : "", o->latest ? "*" : "");
+	buf_addf(arg, "%s%s%s ", o->key, o->marker ? "-" : "",
+	    o->latest ? "*" : "");
 }
 
 static void
@@ -318,8 +319,8 @@ expect_versions(int64_t b, const char *want)
 
 	buf_init(&got, 65536);
 	cb.arg = &got;
-	ck_assert_int_eq(
-	    db_list_versions(fx_db, b, &q, &cb, &more, &next, &next_version),
+	ck_assert_int_eq(db_list_versions(fx_db, b, &q, &cb, &more, &next,
+			     &next_version),
 	    DB_OK);
 	ck_assert_str_eq(got.data, want);
 	buf_fini(&got);
@@ -430,15 +431,15 @@ START_TEST(test_lifecycle_uploads)
 	part(&up[0], 1, 0, 10);
 	up[1] = start(b, "q");
 	up[2] = start(b, "p2");
-	ck_assert_int_eq(
-	    db_upload_get(fx_db, b, "p2", up[2].out_upload, &u), DB_OK);
+	ck_assert_int_eq(db_upload_get(fx_db, b, "p2", up[2].out_upload, &u),
+	    DB_OK);
 	lc.uploads_before_us = u.initiated_us;
 	db_upload_fini(&u);
 	ck_assert_int_eq(apply(b, lc), 1);
-	ck_assert_int_eq(
-	    db_upload_get(fx_db, b, "p1", up[0].out_upload, &u), DB_NO_UPLOAD);
-	ck_assert_int_eq(
-	    db_upload_get(fx_db, b, "q", up[1].out_upload, &u), DB_OK);
+	ck_assert_int_eq(db_upload_get(fx_db, b, "p1", up[0].out_upload, &u),
+	    DB_NO_UPLOAD);
+	ck_assert_int_eq(db_upload_get(fx_db, b, "q", up[1].out_upload, &u),
+	    DB_OK);
 	db_upload_fini(&u);
 }
 END_TEST

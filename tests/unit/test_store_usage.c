@@ -36,8 +36,8 @@ sql(const char *text)
 	(void)snprintf(path, sizeof(path), "%s/store.db", fx_dir);
 	ck_assert_int_eq(sqlite3_open(path, &h), SQLITE_OK);
 	for (; *text != '\0'; text = rest) {
-		ck_assert_msg(
-		    sqlite3_prepare_v2(h, text, -1, &st, &rest) == SQLITE_OK,
+		ck_assert_msg(sqlite3_prepare_v2(h, text, -1, &st, &rest) ==
+			SQLITE_OK,
 		    "%s", sqlite3_errmsg(h));
 		if (sqlite3_step(st) == SQLITE_ROW)
 			n = sqlite3_column_int64(st, 0);
@@ -132,8 +132,8 @@ START_TEST(test_40_limit)
 	ck_assert_int_eq(put(b, "l2", 400, "me", 1000), DB_OK);
 	ck_assert_int_eq(put(b, "none", 0, "me", 1000), DB_OK);
 	/* What is replaced makes room, where it is replaced. */
-	ck_assert_int_eq(
-	    put(b, "k", 600, "me", 1000), keeps ? DB_QUOTA : DB_OK);
+	ck_assert_int_eq(put(b, "k", 600, "me", 1000),
+	    keeps ? DB_QUOTA : DB_OK);
 	ck_assert_int_eq(put(b, "k", 601, "me", 1000), DB_QUOTA);
 	/* Below what is there already: nothing more, but less. */
 	ck_assert_int_eq(put(b, "m", 1, "me", 500), DB_QUOTA);

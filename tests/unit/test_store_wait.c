@@ -173,8 +173,8 @@ START_TEST(test_ring)
 	}
 	n--;
 	for (since = n - 1; since >= 0; since -= 97) {
-		(void)snprintf(
-		    prefix, sizeof(prefix), "%lld/", (long long)since + 1);
+		(void)snprintf(prefix, sizeof(prefix), "%lld/",
+		    (long long)since + 1);
 		/* The key right behind `since' is found, or forgotten. */
 		ck_assert_int_eq(hold(w, &a, prefix, since, 1000), WAIT_NOW);
 		/* A prefix that never came tells which of the two. */
@@ -184,8 +184,8 @@ START_TEST(test_ring)
 		}
 		wait_cancel(&a);
 		/* One that came before does not count. */
-		(void)snprintf(
-		    prefix, sizeof(prefix), "%lld/", (long long)since);
+		(void)snprintf(prefix, sizeof(prefix), "%lld/",
+		    (long long)since);
 		ck_assert_int_eq(hold(w, &a, prefix, since, 1000), WAIT_HELD);
 		wait_cancel(&a);
 	}

@@ -119,8 +119,9 @@ START_TEST(test_all_members)
 	ck_assert_int_eq(t.errors[0].attempt, 1);
 	ck_assert_str_eq(t.errors[0].lease_id, "l");
 	ck_assert_uint_eq(t.rec.nunknown, 2);
-	ck_assert_int_eq(
-	    strncmp(t.input.p, "{\"n\":1.00,\"big\":1e400}", t.input.len), 0);
+	ck_assert_int_eq(strncmp(t.input.p, "{\"n\":1.00,\"big\":1e400}",
+			     t.input.len),
+	    0);
 	qo_task_fini(&t);
 	qo_task_fini(&t);
 }
@@ -246,8 +247,8 @@ START_TEST(test_wrong_id)
 	struct qo_task t;
 	struct qo_err err;
 
-	ck_assert_int_eq(
-	    qo_task_decode(&t, other, text, strlen(text), &err), -1);
+	ck_assert_int_eq(qo_task_decode(&t, other, text, strlen(text), &err),
+	    -1);
 	ck_assert_ptr_nonnull(strstr(err.msg, "id: is " ID));
 	ck_assert_int_eq(qo_task_decode(&t, NULL, text, strlen(text), &err), 0);
 	qo_task_fini(&t);
@@ -353,9 +354,9 @@ START_TEST(test_errors_keep_ten)
 	ck_assert_msg(decode(&t, b.data, &err) == 0, "%s", err.msg);
 	ck_assert_uint_eq(t.nerrors, 10);
 	ck_assert_int_eq(t.errors[0].attempt, 3);
-	ck_assert_int_eq(
-	    strncmp(t.errors[9].text.p, "{\"attempt\":12, \"x\":\"]}\"}",
-		t.errors[9].text.len),
+	ck_assert_int_eq(strncmp(t.errors[9].text.p,
+			     "{\"attempt\":12, \"x\":\"]}\"}",
+			     t.errors[9].text.len),
 	    0);
 	qo_task_fini(&t);
 	buf_fini(&b);
@@ -424,8 +425,8 @@ START_TEST(test_transitions)
 			ck_assert_int_eq(rc, to == n ? -1 : 0);
 		}
 	}
-	ck_assert_str_eq(
-	    err.msg, "a task that is archived can not be archived");
+	ck_assert_str_eq(err.msg,
+	    "a task that is archived can not be archived");
 	/* A workflow's task that expired ends so after its claim. */
 	t.status = r;
 	t.give_up = e;
@@ -445,8 +446,10 @@ START_TEST(test_status_names)
 	int i;
 
 	for (i = QO_STATUS_PENDING; i <= QO_STATUS_ARCHIVED; i++) {
-		ck_assert_int_eq(
-		    qo_status_parse(qo_status_name((enum qo_status)i), &s), 0);
+		ck_assert_int_eq(qo_status_parse(qo_status_name((enum qo_status)
+							 i),
+				     &s),
+		    0);
 		ck_assert_int_eq(s, i);
 		ck_assert_int_eq(qo_status_terminal(s), i > QO_STATUS_RUNNING);
 	}
@@ -468,8 +471,8 @@ one_string(const char *s, size_t len, int *names)
 	ck_assert(!qo_uuid_valid(s, len));
 	if (strlen(s) == len) {
 		ck_assert_int_eq(qo_key_task(&l, s, key), -1);
-		ck_assert_int_eq(
-		    qo_key_worker(&l, s, key), qo_name_valid(s, len) ? 0 : -1);
+		ck_assert_int_eq(qo_key_worker(&l, s, key),
+		    qo_name_valid(s, len) ? 0 : -1);
 	}
 	*names += qo_name_valid(s, len) || qo_type_valid(s, len);
 	ck_assert_int_eq(decode(&t, "{" LEAST "}", &err), 0);
@@ -537,8 +540,8 @@ main(void)
 	tcase_add_test(tc, test_all_members);
 	tcase_add_test(tc, test_any_order);
 	tcase_add_test(tc, test_null_is_absent);
-	tcase_add_loop_test(
-	    tc, test_bad, 0, (int)(sizeof(bad) / sizeof(bad[0])));
+	tcase_add_loop_test(tc, test_bad, 0,
+	    (int)(sizeof(bad) / sizeof(bad[0])));
 	tcase_add_test(tc, test_wrong_id);
 	tcase_add_test(tc, test_higher_format);
 	tcase_add_test(tc, test_built_by_hand);

@@ -41,12 +41,14 @@ START_TEST(test_coded)
 	ck_assert_int_eq(uri_encode(&out, s, strlen(s), 0), 0);
 	ck_assert_str_eq(out.data, coded[_i].query);
 	buf_reset(&out);
-	ck_assert_int_eq(
-	    uri_decode(&out, coded[_i].query, strlen(coded[_i].query), 0), 0);
+	ck_assert_int_eq(uri_decode(&out, coded[_i].query,
+			     strlen(coded[_i].query), 0),
+	    0);
 	ck_assert_str_eq(out.data, s);
 	buf_reset(&out);
-	ck_assert_int_eq(
-	    uri_recode(&out, coded[_i].query, strlen(coded[_i].query), 0), 0);
+	ck_assert_int_eq(uri_recode(&out, coded[_i].query,
+			     strlen(coded[_i].query), 0),
+	    0);
 	ck_assert_str_eq(out.data, coded[_i].query);
 }
 END_TEST
@@ -89,8 +91,8 @@ END_TEST
 
 START_TEST(test_recode)
 {
-	ck_assert_int_eq(
-	    uri_recode(&out, "a%2fb/c$%7e+", 12, URI_KEEP_SLASH), 0);
+	ck_assert_int_eq(uri_recode(&out, "a%2fb/c$%7e+", 12, URI_KEEP_SLASH),
+	    0);
 	ck_assert_str_eq(out.data, "a/b/c%24~%2B");
 	buf_reset(&out);
 	ck_assert_int_eq(uri_recode(&out, "a+b%2B", 6, URI_PLUS_SPACE), 0);
@@ -184,11 +186,11 @@ main(void)
 
 	tcase_set_timeout(tc, 30);
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(
-	    tc, test_coded, 0, (int)(sizeof(coded) / sizeof(coded[0])));
+	tcase_add_loop_test(tc, test_coded, 0,
+	    (int)(sizeof(coded) / sizeof(coded[0])));
 	tcase_add_test(tc, test_every_byte);
-	tcase_add_loop_test(
-	    tc, test_bad, 0, (int)(sizeof(bad) / sizeof(bad[0])));
+	tcase_add_loop_test(tc, test_bad, 0,
+	    (int)(sizeof(bad) / sizeof(bad[0])));
 	tcase_add_test(tc, test_recode);
 	tcase_add_test(tc, test_full);
 	tcase_add_test(tc, test_next);

@@ -29,8 +29,8 @@ static const char *const bad[] = {
 
 START_TEST(test_good)
 {
-	ck_assert_msg(
-	    qo_uuid_valid(good[_i], strlen(good[_i])), "%s", good[_i]);
+	ck_assert_msg(qo_uuid_valid(good[_i], strlen(good[_i])), "%s",
+	    good[_i]);
 }
 END_TEST
 
@@ -81,8 +81,8 @@ START_TEST(test_fork_safe)
 				? 0
 				: 1);
 		}
-		ck_assert_int_eq(
-		    read(fds[0], ids[i], QO_UUID_SIZE), QO_UUID_SIZE);
+		ck_assert_int_eq(read(fds[0], ids[i], QO_UUID_SIZE),
+		    QO_UUID_SIZE);
 		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 		ck_assert_int_eq(status, 0);
 		close(fds[0]);
@@ -180,16 +180,16 @@ main(void)
 	int failed;
 
 	tcase_set_timeout(tc, 30);
-	tcase_add_loop_test(
-	    tc, test_good, 0, (int)(sizeof(good) / sizeof(good[0])));
-	tcase_add_loop_test(
-	    tc, test_bad, 0, (int)(sizeof(bad) / sizeof(bad[0])));
+	tcase_add_loop_test(tc, test_good, 0,
+	    (int)(sizeof(good) / sizeof(good[0])));
+	tcase_add_loop_test(tc, test_bad, 0,
+	    (int)(sizeof(bad) / sizeof(bad[0])));
 	tcase_add_test(tc, test_v4_valid_and_distinct);
 	tcase_add_test(tc, test_fork_safe);
 	tcase_add_test(tc, test_print);
 	tcase_add_test(tc, test_nonce_and_shard);
-	tcase_add_loop_test(
-	    tc, test_derive, 0, (int)(sizeof(derived) / sizeof(derived[0])));
+	tcase_add_loop_test(tc, test_derive, 0,
+	    (int)(sizeof(derived) / sizeof(derived[0])));
 	tcase_add_test(tc, test_derive_unambiguous);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);

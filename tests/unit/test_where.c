@@ -61,8 +61,8 @@ START_TEST(test_match)
 	struct qo_where w;
 	struct qo_err err = { 0 };
 
-	ck_assert_msg(
-	    qo_where_parse(&w, cases[_i].where, &err) == 0, "%s", err.msg);
+	ck_assert_msg(qo_where_parse(&w, cases[_i].where, &err) == 0, "%s",
+	    err.msg);
 	ck_assert_msg(qo_where_match(&w, &t, now) == cases[_i].match, "%s",
 	    cases[_i].where);
 	qo_where_fini(&w);
@@ -116,8 +116,8 @@ START_TEST(test_bad)
 	struct qo_where w;
 	struct qo_err err = { 0 };
 
-	ck_assert_msg(
-	    qo_where_parse(&w, bad[_i].where, &err) == -1, "%s", bad[_i].where);
+	ck_assert_msg(qo_where_parse(&w, bad[_i].where, &err) == -1, "%s",
+	    bad[_i].where);
 	ck_assert_msg(strstr(err.msg, bad[_i].says) != NULL,
 	    "%s: %s does not say %s", bad[_i].where, err.msg, bad[_i].says);
 }

@@ -111,8 +111,8 @@ START_TEST(test_every_step)
 	size_t step;
 
 	for (step = 1; step < sizeof(good); step++) {
-		ck_assert_int_eq(
-		    feed(good, sizeof(good) - 1, step, &err), XML_FAIL_NONE);
+		ck_assert_int_eq(feed(good, sizeof(good) - 1, step, &err),
+		    XML_FAIL_NONE);
 		ck_assert_str_eq(seen.data, good_seen);
 	}
 }
@@ -189,8 +189,8 @@ START_TEST(test_bad)
 	struct qo_err err;
 
 	ck_assert_int_eq(whole(b->doc, &err), b->fail);
-	ck_assert_msg(
-	    strstr(err.msg, b->msg) != NULL, "%s: %s", b->doc, err.msg);
+	ck_assert_msg(strstr(err.msg, b->msg) != NULL, "%s: %s", b->doc,
+	    err.msg);
 	memcpy(first, err.msg, sizeof(first));
 	ck_assert_int_eq(feed(b->doc, strlen(b->doc), 1, &err), b->fail);
 	ck_assert_str_eq(err.msg, first);
@@ -310,8 +310,8 @@ START_TEST(test_refuse)
 	struct qo_err err;
 
 	refused = "c";
-	ck_assert_int_eq(
-	    whole("<a><b>1</b><c/><d/></a>", &err), XML_FAIL_REFUSED);
+	ck_assert_int_eq(whole("<a><b>1</b><c/><d/></a>", &err),
+	    XML_FAIL_REFUSED);
 	ck_assert_str_eq(err.msg, "line 1 column 12: no c here");
 	ck_assert_str_eq(seen.data, "+a;+a/b;-a/b=12;");
 }
@@ -341,15 +341,15 @@ START_TEST(test_escape)
 	struct buf b;
 
 	buf_init(&b, 128);
-	ck_assert_int_eq(
-	    xml_escape(&b, "a&<>\"'\r\n\t\x01\x7f\xc3\xbcz", 14), 0);
+	ck_assert_int_eq(xml_escape(&b, "a&<>\"'\r\n\t\x01\x7f\xc3\xbcz", 14),
+	    0);
 	ck_assert_str_eq(b.data,
 	    "a&amp;&lt;&gt;&quot;&#39;&#xD;&#xA;&#x9;&#x1;\x7f\xc3\xbcz");
 	buf_reset(&b);
 	ck_assert_int_eq(xml_add(&b, "Key", "a<b"), 0);
 	ck_assert_int_eq(xml_add_int(&b, "Size", INT64_MIN), 0);
-	ck_assert_str_eq(
-	    b.data, "<Key>a&lt;b</Key><Size>-9223372036854775808</Size>");
+	ck_assert_str_eq(b.data,
+	    "<Key>a&lt;b</Key><Size>-9223372036854775808</Size>");
 	buf_fini(&b);
 	buf_init(&b, 8);
 	ck_assert_int_eq(xml_escape(&b, "<<<", 3), -1);
@@ -405,8 +405,8 @@ main(void)
 	tcase_add_test(tc, test_good);
 	tcase_add_test(tc, test_every_step);
 	tcase_add_test(tc, test_every_truncation);
-	tcase_add_loop_test(
-	    tc, test_bad, 0, (int)(sizeof(bads) / sizeof(bads[0])));
+	tcase_add_loop_test(tc, test_bad, 0,
+	    (int)(sizeof(bads) / sizeof(bads[0])));
 	tcase_add_test(tc, test_entity_attacks);
 	tcase_add_test(tc, test_depth);
 	tcase_add_test(tc, test_text_limit);
