@@ -198,7 +198,7 @@ run(struct session *s, const struct opts *o)
 	    (code = get_number(o, "inflight", 1, QO_BULK_INFLIGHT_MAX,
 		 &b.inflight)) != EXIT_OK ||
 	    (code = get_payload(o, &b.payload)) != EXIT_OK ||
-	    (code = session_open(s)) != EXIT_OK)
+	    (code = session_open_writer(s)) != EXIT_OK)
 		return code;
 	if (b.inflight == 0)
 		b.inflight = (size_t)s->conf->submit.max_inflight;

@@ -46,19 +46,19 @@ struct order {
 };
 
 static void
-order_init(struct order * or)
+order_init(struct order *order)
 {
-	qo_draft_init(& or->draft);
-	buf_init(& or->input, QO_INPUT_MAX);
-	buf_init(& or->tags, 65536);
+	qo_draft_init(&order->draft);
+	buf_init(&order->input, QO_INPUT_MAX);
+	buf_init(&order->tags, 65536);
 }
 
 static void
-order_fini(struct order * or)
+order_fini(struct order *order)
 {
-	buf_fini(& or->input);
-	buf_fini(& or->tags);
-	qo_draft_fini(& or->draft);
+	buf_fini(&order->input);
+	buf_fini(&order->tags);
+	qo_draft_fini(&order->draft);
 }
 
 static int
@@ -82,7 +82,7 @@ read_raw(const char *arg, struct buf *raw, struct qo_err *err)
 }
 
 static int
-parse_input(struct order * or, const char *arg, struct qo_err *err)
+parse_input(struct order *order, const char *arg, struct qo_err *err)
 {
 	static const struct qo_json_limits limits = { QO_INPUT_MAX,
 		QO_JSON_DEPTH, true };
@@ -91,15 +91,17 @@ parse_input(struct order * or, const char *arg, struct qo_err *err)
 
 	buf_init(&raw, QO_INPUT_MAX);
 	if (read_raw(arg, &raw, err) == 0 &&
-	    qo_json_compact(raw.data, raw.len, &limits, & or->input, err) == 0)
+	    qo_json_compact(raw.data, raw.len, &limits, &order->input, err) ==
+		0)
 		rv = 0;
 	buf_fini(&raw);
-	or->draft.input = (struct qo_json){ or->input.data, or->input.len };
+	order->draft.input = (struct qo_json){ order->input.data,
+		order->input.len };
 	return rv;
 }
 
 static int
-parse_tags(struct order * or, const struct opts *o, struct qo_err *err)
+parse_tags(struct order *order, const struct opts *o, struct qo_err *err)
 {
 	const char *texts[QO_TAGS_MAX + 1];
 	size_t n;
@@ -109,23 +111,24 @@ parse_tags(struct order * or, const struct opts *o, struct qo_err *err)
 			break;
 	if (n == 0)
 		return 0;
-	if (qo_tags_build(& or->tags, texts, n, err) == -1)
+	if (qo_tags_build(&order->tags, texts, n, err) == -1)
 		return -1;
-	or->draft.tags = (struct qo_json){ or->tags.data, or->tags.len };
+	order->draft.tags = (struct qo_json){ order->tags.data,
+		order->tags.len };
 	return 0;
 }
 
 static int
-parse_retries(struct order * or, const char *arg, struct qo_err *err)
+parse_retries(struct order *order, const char *arg, struct qo_err *err)
 {
-	return confval_int(arg, 0, QO_RETRIES_MAX, & or->draft.retries, err);
+	return confval_int(arg, 0, QO_RETRIES_MAX, &order->draft.retries, err);
 }
 
 /* EXIT_OK, or EXIT_USAGE after the line that names the option. */
 static enum exit_code
-parse_options(struct order * or, const struct opts *o)
+parse_options(struct order *order, const struct opts *o)
 {
-	struct qo_draft *d = & or->draft;
+	struct qo_draft *d = &order->draft;
 	struct qo_err err = { 0 };
 	const char *v, *bad = NULL;
 
@@ -135,7 +138,7 @@ parse_options(struct order * or, const struct opts *o)
 	    qo_draft_timeout(v, &d->timeout_ms, &err) == -1)
 		bad = "timeout";
 	else if ((v = opts_get(o, "retries")) != NULL &&
-	    parse_retries(or, v, &err) == -1)
+	    parse_retries(order, v, &err) == -1)
 		bad = "retries";
 	else if ((v = opts_get(o, "at")) != NULL &&
 	    qo_draft_time(v, &d->at, &err) == -1)
@@ -149,10 +152,10 @@ parse_options(struct order * or, const struct opts *o)
 	else if ((v = opts_get(o, "priority")) != NULL &&
 	    qo_draft_priority(v, &d->priority, &err) == -1)
 		bad = "priority";
-	else if (parse_tags(or, o, &err) == -1)
+	else if (parse_tags(order, o, &err) == -1)
 		bad = "tag";
 	else if ((v = opts_get(o, "input")) != NULL &&
-	    parse_input(or, v, &err) == -1)
+	    parse_input(order, v, &err) == -1)
 		bad = "input";
 	return bad == NULL ? EXIT_OK : exit_usage("--%s: %s", bad, err.msg);
 }
@@ -209,9 +212,9 @@ submit_one(struct session *s, const struct opts *o,
 /* What can be judged without the store is: nothing has been asked of it
  * when the user hears of a mistake. */
 static enum exit_code
-check_order(struct session *s, const struct order * or, bool batch)
+check_order(struct session *s, const struct order *order, bool batch)
 {
-	struct qo_draft d = or->draft;
+	struct qo_draft d = order->draft;
 	struct qo_submission sub;
 	struct qo_err err = { 0 };
 
@@ -226,7 +229,7 @@ check_order(struct session *s, const struct order * or, bool batch)
 }
 
 static enum exit_code
-submit_order(struct session *s, const struct opts *o, const struct order * or)
+submit_order(struct session *s, const struct opts *o, const struct order *order)
 {
 	const char *batch = opts_get(o, "batch");
 	struct qo_submission sub;
@@ -234,12 +237,12 @@ submit_order(struct session *s, const struct opts *o, const struct order * or)
 	enum exit_code code;
 
 	if ((code = session_conf(s)) != EXIT_OK ||
-	    (code = check_order(s, or, batch != NULL)) != EXIT_OK ||
-	    (code = session_open(s)) != EXIT_OK)
+	    (code = check_order(s, order, batch != NULL)) != EXIT_OK ||
+	    (code = session_open_writer(s)) != EXIT_OK)
 		return code;
 	if (batch != NULL)
-		return batch_submit(s, batch, & or->draft, traceparent());
-	if (qo_draft_submission(& or->draft, &s->conf->submit,
+		return batch_submit(s, batch, &order->draft, traceparent());
+	if (qo_draft_submission(&order->draft, &s->conf->submit,
 		qo_queue_now(s->q), &sub, &err) == -1)
 		return exit_usage("--%s", err.msg);
 	sub.submitted_by = session_who();
@@ -250,15 +253,15 @@ submit_order(struct session *s, const struct opts *o, const struct order * or)
 static enum exit_code
 run(struct session *s, const struct opts *o)
 {
-	struct order or ;
+	struct order order;
 	enum exit_code code;
 
 	if ((code = check_together(o)) != EXIT_OK)
 		return code;
-	order_init(& or);
-	if ((code = parse_options(& or, o)) == EXIT_OK)
-		code = submit_order(s, o, & or);
-	order_fini(& or);
+	order_init(&order);
+	if ((code = parse_options(&order, o)) == EXIT_OK)
+		code = submit_order(s, o, &order);
+	order_fini(&order);
 	return code;
 }
 

@@ -170,8 +170,7 @@ session_fail(struct session *s, enum qo_rc rc, const struct qo_err *err)
 	return exit_code_of(rc);
 }
 
-/* What the probe found out about ETags, unless the configuration says.  A
- * failed verdict stops daemons; a person may look and repair. */
+/* What the probe found out about ETags, unless the configuration says. */
 static void
 apply_probe(struct session *s)
 {
@@ -217,6 +216,21 @@ session_open(struct session *s)
 	qc.inline_max = (size_t)s->conf->worker.inline_max;
 	s->q = qo_queue_new(s->loop, s->s3, &qc);
 	return EXIT_OK;
+}
+
+enum exit_code
+session_open_writer(struct session *s)
+{
+	struct qo_err err = { 0 };
+	enum exit_code code;
+	bool bare;
+
+	if ((code = session_open(s)) != EXIT_OK)
+		return code;
+	if (qo_probe_judge(&s->control, &bare, &err) == 0)
+		return EXIT_OK;
+	exit_say("%s", err.msg);
+	return EXIT_FAILED;
 }
 
 void

@@ -40,6 +40,9 @@ enum exit_code session_conf(struct session *s);
 enum exit_code session_store(struct session *s);
 /* The queue; one request, the control record.  Server time is known after. */
 enum exit_code session_open(struct session *s);
+/* The same for a command that puts work into the queue: refused where the
+ * probe has failed.  To look and to repair stays allowed there. */
+enum exit_code session_open_writer(struct session *s);
 /* Sends the deletes that wait; frees all. */
 void session_fini(struct session *s);
 

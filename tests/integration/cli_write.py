@@ -508,6 +508,23 @@ def _():
         p.wait()
 
 
+@case("a_store_that_failed_the_probe_gets_no_work")
+def _():
+    key = "/qo/control/queue.json"
+    good = client.get(key).body
+    bad = json.loads(good)
+    bad["probe"] = {"verdict": "fail", "failed": ["race-if-match"]}
+    client.put(key, json.dumps(bad))
+    tasks = listed("qo", "tasks/")
+    r = Run("submit", "--type", "a", rc=1)
+    assert "race-if-match" in r.err and "qo doctor" in r.err, r.err
+    Run("bench", "submit", "--tasks", "10", rc=1)
+    eq(listed("qo", "tasks/"), tasks)
+    Run("list")
+    client.put(key, good)
+    submit("--type", "a")
+
+
 @case("no_store")
 def _():
     store.stop()
