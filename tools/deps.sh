@@ -92,6 +92,7 @@ look() {
 			want python3-boto3 has_boto3
 			want s3cmd has_cmd s3cmd
 			want rclone has_cmd rclone
+			want mandoc has_cmd mandoc
 			;;
 		lint)
 			need cppcheck cppcheck has_cmd cppcheck
