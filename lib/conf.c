@@ -134,7 +134,8 @@ read_key_file(struct confread *r)
 	struct qo_err err = { 0 };
 
 	if (s3->access_key_file == NULL || s3->access_key != NULL ||
-	    s3->secret_key != NULL || (r->opts->how & CONF_NO_FILES) != 0)
+	    s3->secret_key != NULL ||
+	    (r->opts->how & (CONF_NO_FILES | CONF_NO_KEYS)) != 0)
 		return;
 	if (credfile_read(s3->access_key_file, &cred, &err) == -1) {
 		confread_error(r, conf_key_place(r->c, "s3", "access_key_file"),

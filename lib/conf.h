@@ -223,11 +223,14 @@ struct conf_flag {
 };
 
 enum conf_how {
-	/* Touch no file but the one asked for: access_key_file is not read. */
+	/* Touch no file but the one asked for: nothing is included, and
+	 * access_key_file is not read. */
 	CONF_NO_FILES = 1 << 0,
 	/* The text was checked before (qod's children): it may have secrets
 	 * although no file's mode vouches for them. */
-	CONF_TRUSTED = 1 << 1
+	CONF_TRUSTED = 1 << 1,
+	/* access_key_file is not read: this program needs no keys. */
+	CONF_NO_KEYS = 1 << 2
 };
 
 struct conf_opts {

@@ -118,7 +118,7 @@ static void
 load_conf(struct options *o, const char *path)
 {
 	struct conf_opts opts = {
-		.how = CONF_NO_FILES, .env = environ, .report = on_report
+		.how = CONF_NO_KEYS, .env = environ, .report = on_report
 	};
 	struct conf *c;
 	size_t i;

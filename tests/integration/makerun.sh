@@ -20,6 +20,8 @@ fail() {
 
 top=$PWD
 cd "$tmp" || exit 1
+# As in a clone: with the configuration that is shipped.
+cp -r "$top/conf" .
 
 # wait_for COMMAND...: until it succeeds, 30 s at most.
 wait_for() {
@@ -50,13 +52,13 @@ else
 fi
 
 # qo needs no option in this directory.
-if "$top/$B/bin/qo" config show >conf 2>&1 &&
-    grep -q "^data = .*/run/store\$" conf; then
+if "$top/$B/bin/qo" config show >shown 2>&1 &&
+    grep -q "^data = .*/run/store\$" shown; then
 	ok qo_finds_it
 else
-	fail qo_finds_it "$(cat conf)"
+	fail qo_finds_it "$(cat shown)"
 fi
-rm conf
+rm -r shown conf
 
 if [ "$(ls)" = "body
 out
