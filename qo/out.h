@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "buf.h"
-#include "clock.h"
 #include "json.h"
+#include "jsonout.h"
 
 enum out_format {
 	OUT_TEXT = 0,
@@ -82,20 +82,6 @@ void out_list_add(struct out_list *l, const char *json, size_t len);
 void out_list_end(struct out_list *l);
 /* One document; indented on a terminal. */
 void out_json(const char *json, size_t len);
-
-/*
- * JSON text member by member, into a buf.  A comma is put where one is
- * needed.  name NULL: an element of an array.  What a value lacks (NULL,
- * QO_WALL_NONE) is null.
- */
-void out_json_open(struct buf *b, const char *name, char bracket);
-void out_json_close(struct buf *b, char bracket);
-void out_json_str(struct buf *b, const char *name, const char *value);
-void out_json_int(struct buf *b, const char *name, int64_t value);
-void out_json_double(struct buf *b, const char *name, double value);
-void out_json_bool(struct buf *b, const char *name, bool value);
-void out_json_time(struct buf *b, const char *name, struct qo_wall value);
-void out_json_raw(struct buf *b, const char *name, const struct qo_json *value);
 
 /* "12s", "3m 20s", "4h 10m", "2d 3h"; not negative. */
 void out_duration(struct buf *b, int64_t ms);
