@@ -158,6 +158,12 @@ ifneq ($(OF_QO),)
 $(OF_QO): $(filter-out %/main.o,$(call objs,qo))
 endif
 
+# And of qod.
+OF_QOD	:= $(filter $(B)/tests/unit/test_qod_%,$(UNIT))
+ifneq ($(OF_QOD),)
+$(OF_QOD): $(filter-out %/main.o,$(call objs,qod))
+endif
+
 $(B)/tests/unit/test_s3_tls: PKG_test := libssl
 $(B)/tests/unit/test_wrong_clock: LDLIBS += -Wl,--wrap=qo_wall_local
 $(B)/tests/unit/test_slow_walk: LDLIBS += -Wl,--wrap=qo_mono_now
