@@ -126,39 +126,55 @@ control_key(const char *prefix, char key[QO_KEY_SIZE], struct qo_err *err)
 	return -1;
 }
 
+int
+qo_control_req(struct qo_s3_req *r, const char *bucket, const char *prefix,
+    char key[QO_KEY_SIZE], struct qo_err *err)
+{
+	int rv = control_key(prefix, key, err);
+
+	qo_s3_req_init(r, QO_S3_GET, bucket, key);
+	r->response_max = QO_CONTROL_LEN_MAX;
+	return rv;
+}
+
+enum qo_rc
+qo_control_answer(const struct qo_s3_req *r, struct qo_control *c,
+    struct qo_err *err)
+{
+	struct qo_err why = { 0 };
+
+	if (r->res.outcome != QO_S3_OK) {
+		*err = r->res.err;
+		return qo_s3_outcome_rc(r->res.outcome);
+	}
+	if (qo_control_decode(c, r->res.body.data, r->res.body.len, &why) ==
+	    -1) {
+		qo_err_set(err, "%s/%.200s: %s", r->bucket, r->key, why.msg);
+		return QO_ERR;
+	}
+	if (c->format > QO_CONTROL_FORMAT) {
+		qo_err_set(err,
+		    "%s/%.200s: format %lld is newer than this program",
+		    r->bucket, r->key, (long long)c->format);
+		qo_control_fini(c);
+		return QO_ERR;
+	}
+	snprintf(c->etag, sizeof(c->etag), "%s", r->res.etag);
+	return QO_OK;
+}
+
 enum qo_rc
 qo_control_read(struct qo_s3 *s3, const char *bucket, const char *prefix,
     struct qo_control *c, struct qo_err *err)
 {
-	struct qo_err why = { 0 };
 	struct qo_s3_req r;
 	char key[QO_KEY_SIZE];
-	enum qo_rc rc;
+	enum qo_rc rc = QO_ERR;
 
-	if (control_key(prefix, key, err) == -1)
-		return QO_ERR;
-	qo_s3_req_init(&r, QO_S3_GET, bucket, key);
-	r.response_max = QO_CONTROL_LEN_MAX;
-	rc = qo_s3_outcome_rc(qo_s3_wait(s3, &r));
-	if (rc != QO_OK) {
-		*err = r.res.err;
-		goto out;
+	if (qo_control_req(&r, bucket, prefix, key, err) == 0) {
+		qo_s3_wait(s3, &r);
+		rc = qo_control_answer(&r, c, err);
 	}
-	rc = QO_ERR;
-	if (qo_control_decode(c, r.res.body.data, r.res.body.len, &why) == -1) {
-		qo_err_set(err, "%s/%.200s: %s", bucket, key, why.msg);
-		goto out;
-	}
-	if (c->format > QO_CONTROL_FORMAT) {
-		qo_err_set(err,
-		    "%s/%.200s: format %lld is newer than this program", bucket,
-		    key, (long long)c->format);
-		qo_control_fini(c);
-		goto out;
-	}
-	snprintf(c->etag, sizeof(c->etag), "%s", r.res.etag);
-	rc = QO_OK;
-out:
 	qo_s3_req_fini(&r);
 	return rc;
 }

@@ -9,6 +9,7 @@
 #ifndef QO_CONTROL_H
 #define QO_CONTROL_H
 
+#include "layout.h"
 #include "record.h"
 #include "s3.h"
 
@@ -43,6 +44,13 @@ int qo_control_encode(const struct qo_control *c, struct buf *out,
  * not such a record; also a format above ours. */
 enum qo_rc qo_control_read(struct qo_s3 *s3, const char *bucket,
     const char *prefix, struct qo_control *c, struct qo_err *err);
+/* The same in two steps, for a daemon that does not wait: the GET, made ready
+ * in *r (bucket and key stay borrowed; fini it also after -1), and what its
+ * answer says. */
+int qo_control_req(struct qo_s3_req *r, const char *bucket, const char *prefix,
+    char key[QO_KEY_SIZE], struct qo_err *err);
+enum qo_rc qo_control_answer(const struct qo_s3_req *r, struct qo_control *c,
+    struct qo_err *err);
 /* QO_OK: *c, that the caller filled in, is there now.  QO_LOST: there was
  * one before; *c is left alone. */
 enum qo_rc qo_control_create(struct qo_s3 *s3, const char *bucket,

@@ -5,64 +5,39 @@
 #include "doctor.h"
 #include "xalloc.h"
 
-static bool
-keep_verdict(struct qo_control *c, void *arg)
+static void
+on_said(void *arg, enum qo_init_level level, const char *text)
 {
-	const struct buf *text = arg;
-
-	c->probe = qo_record_dup_json(&c->rec, text->data, text->len);
-	return true;
+	(void)arg;
+	if (level == QO_INIT_WARN)
+		exit_say("%s", text);
+	else
+		out_line("%s", text);
 }
 
-/* Where the client knows no server time there is no date to keep. */
-static enum exit_code
-keep(struct session *s, const struct qo_probe *p)
+void
+doctor_init(struct session *s, struct qo_init *init)
 {
-	const struct conf_s3 *c = &s->conf->s3;
-	struct qo_control ctl;
-	struct qo_err err = { 0 };
-	struct qo_wall now;
-	struct buf text;
-	enum qo_rc rc;
-
-	qo_s3_now(s->s3, NULL, &now, NULL);
-	buf_init(&text, 65536);
-	qo_probe_encode(p, now, &text);
-	rc = qo_control_update(s->s3, c->bucket, c->prefix, keep_verdict, &text,
-	    &ctl, &err);
-	buf_fini(&text);
-	if (rc == QO_OK)
-		qo_control_fini(&ctl);
-	else if (rc == QO_NOENT)
-		exit_say("the verdict is not kept: there is no queue yet, run "
-			 "qo init");
-	else
-		exit_say("the verdict is not kept: %s", err.msg);
-	return EXIT_OK;
+	memset(init, 0, sizeof(*init));
+	init->loop = s->loop;
+	init->s3 = s->s3;
+	init->conf = s->conf;
+	init->say = on_said;
 }
 
 enum exit_code
 doctor_probe(struct session *s, struct qo_probe *p)
 {
-	const struct conf_s3 *c;
-	struct qo_probe_conf conf;
+	struct qo_init init;
 	struct qo_err err = { 0 };
 	enum exit_code code;
 	enum qo_rc rc;
 
 	if ((code = session_store(s)) != EXIT_OK)
 		return code;
-	c = &s->conf->s3;
-	memset(&conf, 0, sizeof(conf));
-	conf.bucket = c->bucket;
-	conf.index_bucket = c->index_bucket;
-	conf.prefix = c->prefix;
-	conf.versioning = c->versioning == CONF_VERSIONING_REQUIRED;
-	conf.find_etag_form = c->etag_quotes == CONF_AUTO;
-	rc = qo_probe_run(p, s->loop, s->s3, &conf, &err);
-	if (rc != QO_OK)
-		return session_fail(s, rc, &err);
-	return keep(s, p);
+	doctor_init(s, &init);
+	rc = qo_init_probe(&init, p, &err);
+	return rc == QO_OK ? EXIT_OK : session_fail(s, rc, &err);
 }
 
 static enum out_style

@@ -5,9 +5,12 @@
 #define DOCTOR_H
 
 #include "exit.h"
-#include "probe.h"
+#include "queue_init.h"
 #include "session.h"
 
+/* Ready for qo_init_queue: what it says is printed.  The session has its
+ * store. */
+void doctor_init(struct session *s, struct qo_init *init);
 /* Runs the probe and keeps its verdict in control/queue.json (which is there
  * already).  EXIT_OK when it ran, whatever it found. */
 enum exit_code doctor_probe(struct session *s, struct qo_probe *p);
