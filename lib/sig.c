@@ -12,6 +12,7 @@
  * them, which volatile sig_atomic_t does not promise. */
 static atomic_int pending[NSIG];
 static int wake[2] = { -1, -1 };
+static void (*taken[NSIG])(void);
 
 static void
 sig_handler(int signo)
@@ -55,6 +56,13 @@ sig_catch(int signo)
 }
 
 void
+sig_take(int signo, void (*fn)(void))
+{
+	taken[signo] = fn;
+	sig_catch(signo);
+}
+
+void
 sig_ignore(int signo)
 {
 	install(signo, SIG_IGN);
@@ -92,8 +100,12 @@ sig_next(void)
 	while (read(wake[0], buf, sizeof(buf)) > 0)
 		continue;
 	/* Cleared before the caller acts, so a repeat is never lost. */
-	for (signo = 1; signo < NSIG; signo++)
-		if (atomic_exchange(&pending[signo], 0) == 1)
+	for (signo = 1; signo < NSIG; signo++) {
+		if (atomic_exchange(&pending[signo], 0) != 1)
+			continue;
+		if (taken[signo] == NULL)
 			return signo;
+		taken[signo]();
+	}
 	return 0;
 }

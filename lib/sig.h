@@ -15,6 +15,9 @@ void sig_init(void);
 /* The signal is caught from now on. */
 void sig_catch(int signo);
 void sig_ignore(int signo);
+/* The same, but sig_next calls fn instead of returning it: for a module that
+ * must see its signal whoever owns the loop (SIGCHLD). */
+void sig_take(int signo, void (*fn)(void));
 /* Back to the defaults, an empty mask, for a child about to exec.  Only
  * async-signal-safe calls. */
 void sig_reset(void);

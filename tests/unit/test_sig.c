@@ -47,6 +47,32 @@ START_TEST(test_caught)
 }
 END_TEST
 
+static int ntaken;
+
+static void
+take(void)
+{
+	ntaken++;
+	raise(SIGUSR2); /* while it is handled: not lost */
+	if (ntaken > 1)
+		sig_take(SIGUSR2, NULL);
+}
+
+START_TEST(test_taken)
+{
+	sig_take(SIGUSR2, take);
+	sig_catch(SIGTERM);
+	raise(SIGTERM);
+	raise(SIGUSR2);
+	ck_assert_int_eq(sig_next(), SIGTERM);
+	ck_assert_int_eq(ntaken, 1);
+	ck_assert(readable());
+	ck_assert_int_eq(sig_next(), 0);
+	ck_assert_int_eq(ntaken, 2);
+	ck_assert_int_eq(sig_next(), SIGUSR2); /* nobody's any more */
+}
+END_TEST
+
 START_TEST(test_errno_kept)
 {
 	sig_catch(SIGUSR1);
@@ -143,6 +169,7 @@ main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, test_caught);
+	tcase_add_test(tc, test_taken);
 	tcase_add_test(tc, test_errno_kept);
 	tcase_add_test(tc, test_flood);
 	tcase_add_test(tc, test_init_again);
