@@ -9,6 +9,16 @@ extern const struct cmd cmd_bench;
 extern const struct cmd cmd_cancel;
 extern const struct cmd cmd_completion;
 extern const struct cmd cmd_config_show;
+extern const struct cmd cmd_ctl_drain;
+extern const struct cmd cmd_ctl_less;
+extern const struct cmd cmd_ctl_more;
+extern const struct cmd cmd_ctl_quiet;
+extern const struct cmd cmd_ctl_reload;
+extern const struct cmd cmd_ctl_reopen;
+extern const struct cmd cmd_ctl_resume;
+extern const struct cmd cmd_ctl_status;
+extern const struct cmd cmd_ctl_stop;
+extern const struct cmd cmd_ctl_upgrade;
 extern const struct cmd cmd_doctor;
 extern const struct cmd cmd_fsck;
 extern const struct cmd cmd_history;
@@ -49,6 +59,16 @@ const struct cmd *const cmd_table[] = {
 	&cmd_workers,
 	&cmd_pause,
 	&cmd_resume,
+	&cmd_ctl_status,
+	&cmd_ctl_reload,
+	&cmd_ctl_drain,
+	&cmd_ctl_quiet,
+	&cmd_ctl_resume,
+	&cmd_ctl_more,
+	&cmd_ctl_less,
+	&cmd_ctl_reopen,
+	&cmd_ctl_upgrade,
+	&cmd_ctl_stop,
 	&cmd_bench,
 	&cmd_config_show,
 	&cmd_completion,

@@ -57,11 +57,13 @@ find_config(const struct session *s)
 	return NULL;
 }
 
-enum exit_code
-session_conf(struct session *s)
+static enum exit_code
+load_conf(struct session *s, unsigned how)
 {
 	struct conf_flag flag = { "--profile", "s3", "profile", s->profile };
-	struct conf_opts opts = { .env = environ, .report = on_report };
+	struct conf_opts opts = {
+		.how = how, .env = environ, .report = on_report
+	};
 
 	if (s->conf != NULL)
 		return EXIT_OK;
@@ -71,6 +73,18 @@ session_conf(struct session *s)
 	opts.nflags = s->profile != NULL ? 1 : 0;
 	s->conf = conf_load(s->path, &opts);
 	return s->conf != NULL ? EXIT_OK : EXIT_USAGE;
+}
+
+enum exit_code
+session_conf(struct session *s)
+{
+	return load_conf(s, 0);
+}
+
+enum exit_code
+session_conf_no_keys(struct session *s)
+{
+	return load_conf(s, CONF_NO_KEYS);
 }
 
 /* The store */

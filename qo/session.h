@@ -36,6 +36,9 @@ struct session {
 
 /* The configuration, as qod has it. */
 enum exit_code session_conf(struct session *s);
+/* The same for a command that does not talk to the store: who may not read
+ * its keys may still use it. */
+enum exit_code session_conf_no_keys(struct session *s);
 /* A client of the store; no request is made. */
 enum exit_code session_store(struct session *s);
 /* The queue; one request, the control record.  Server time is known after. */
