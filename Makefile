@@ -139,6 +139,11 @@ $(BENCH): %: %.o $(B)/libqo.a
 	$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) \
 	    $(call pkg_libs,$(PKG_lib) $(PKG_test)) -lpthread $(LDLIBS)
 
+# Handlers need nothing but libc.
+HANDLERS := $(B)/bench/noop_handler
+$(HANDLERS): %: %.o $(B)/libqo.a
+	$(LINK) -o $@ $^ $(LDLIBS)
+
 $(B)/bench/bench_store: $(B)/bench/lean.o $(B)/bench/constant.o \
     $(B)/tests/integration/storeproc.o
 $(B)/bench/bench_s3: $(B)/bench/constant.o
@@ -219,7 +224,7 @@ bench: ## build the benchmarks and run them in turn
 	@+$(SUBMAKE) benches
 	@set -e; for b in $(BENCH); do echo "== $$b"; $$b; done
 
-benches: all $(BENCH) ## build the benchmarks alone
+benches: all $(BENCH) $(HANDLERS) ## build the benchmarks alone
 
 # mode:source:destination of all that is installed.  A configuration file is
 # there for the user to change: mode "conf" never overwrites one, and leaves a
@@ -241,14 +246,14 @@ INSTALL_LIST += 0644:$(B)/libqo.a:$(LIBDIR)/libqo.a \
 install: $(B)/qo.pc
 endif
 
-# Says where it is installed, so it is never up to date.
+# Says where it is installed, so it is never up to date.  What qo.h declares
+# needs nothing but libc: no other library is named.
 .PHONY: $(B)/qo.pc
 $(B)/qo.pc:
 	@mkdir -p $(@D)
 	@printf '%s\n' 'Name: qo' 'Version: $(VERSION)' \
 	    'Description: durable task queue on S3 objects' \
-	    'Requires.private: $(PKG_lib)' 'Cflags: -I$(INCLUDEDIR)/qo' \
-	    'Libs: -L$(LIBDIR) -lqo' 'Libs.private: -lpthread' >$@
+	    'Cflags: -I$(INCLUDEDIR)/qo' 'Libs: -L$(LIBDIR) -lqo' >$@
 
 install: all ## install under DESTDIR and PREFIX (SYSCONFDIR for conf)
 	@tools/install.sh put "$(DESTDIR)" $(INSTALL_LIST)

@@ -7,6 +7,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Other people's programs link this along with qo_serve(): of the symbols
+ * that they see, all begin with qo_. */
+#define utf8_char_len qo_utf8_char_len
+#define utf8_valid    qo_utf8_valid
+
 /* Length 1 to 4 of the well-formed character at p (which is NUL-terminated
  * somewhere), or 0 when there is none: stray and overlong bytes, surrogates,
  * beyond U+10FFFF, the terminating NUL itself. */
