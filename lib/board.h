@@ -1,0 +1,184 @@
+/*
+ * board.h - the scoreboard: what each process of one qod is doing, in memory
+ * that they share (a memfd).
+ *
+ * The file has a directory, which qod alone writes, and a row of areas, one
+ * for each process, each with counters, a row for each handler section and a
+ * slot for each task that may run at once.  qod makes areas and hands one to
+ * each child; the child alone, and one thread of it, writes there (all else
+ * is mapped read-only); qod, the monitor (metrics) and `qo top` (through qod)
+ * read.  No reader trusts a size or a string that a child could have spoilt.
+ * Numbers are atomics; a slot and what has text is a cell (cell.h).  A process
+ * that runs alone has an area in memory of its own.
+ *
+ * A slot is set before the claim of its task is sent and cleared after its
+ * commit is known.  A process that is killed inside either leaves what was
+ * there before, whole: whoever finds a dead process's slots knows all that it
+ * may have held.  (A handler started an instant before that death may not be
+ * in its slot yet: start handlers with die_with_parent.)
+ */
+#ifndef BOARD_H
+#define BOARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "err.h"
+
+#define BOARD_ID    37  /* a UUID */
+#define BOARD_NAME  129 /* a type, a handler, a worker id */
+#define BOARD_NOTE  256
+#define BOARD_STEPS 14 /* buckets of the histogram, board_step_ms() */
+
+enum board_role {
+	BOARD_FREE = 0,
+	BOARD_STORE,
+	BOARD_MONITOR,
+	BOARD_SWEEPER,
+	BOARD_WORKER
+};
+enum board_state {
+	BOARD_STARTING = 0,
+	BOARD_READY,
+	BOARD_DRAINING
+};
+
+/* Counters of a process; they only rise. */
+enum board_counter {
+	BOARD_CLAIMED = 0,
+	BOARD_CLAIM_CONFLICTS, /* somebody else was first */
+	BOARD_COMPLETED,
+	BOARD_FAILED,
+	BOARD_RETRIED,
+	BOARD_RESCHEDULED,
+	BOARD_REQUEUED,
+	BOARD_CANCELLED,
+	BOARD_EXPIRED,
+	BOARD_LOST, /* results dropped: the lease was gone */
+	BOARD_RENEWED,
+	BOARD_RECLAIMED,     /* monitor: leases that had run out */
+	BOARD_RECOVERED,     /* monitor: tasks of dead processes */
+	BOARD_ORPHANS,       /* monitor: index entries removed */
+	BOARD_INDEX_REPAIRS, /* entries that were missing: 0 */
+	BOARD_RETIRED,       /* retention: tasks removed */
+	BOARD_SCHEDULED,     /* runs of schedules submitted */
+	BOARD_S3_RETRIES,
+	BOARD_S3_OPS, /* + enum qo_s3_op: requests sent */
+	BOARD_S3_OUTCOMES = BOARD_S3_OPS + 24, /* + enum qo_s3_outcome */
+	BOARD_COUNTERS = BOARD_S3_OUTCOMES + 24
+};
+/* Values of a process that go up and down. */
+enum board_gauge {
+	BOARD_HEARTBEAT_MS = 0, /* CLOCK_BOOTTIME; set by role.c */
+	BOARD_RUNNING,          /* slots in use; board.c keeps it */
+	BOARD_SKEW_MS,
+	BOARD_READY_TASKS,     /* monitor: as of its last look; -1 unknown */
+	BOARD_OLDEST_READY_MS, /* age of the oldest due one; -1 none */
+	BOARD_LEASES,
+	BOARD_FAILED_TASKS,
+	BOARD_GAUGES = 16
+};
+/* Counters of a handler section. */
+enum board_outcome {
+	BOARD_O_COMPLETED = 0,
+	BOARD_O_RETRIED,
+	BOARD_O_FAILED,
+	BOARD_O_CANCELLED,
+	BOARD_O_OTHER,
+	BOARD_OUTCOMES
+};
+
+struct board;      /* all of it; qod and readers */
+struct board_area; /* one process's */
+
+/* A task of a slot, copied out. */
+struct board_task {
+	char task_id[BOARD_ID];
+	char lease_id[BOARD_ID];
+	char type[BOARD_NAME];
+	int64_t generation;
+	int64_t attempt;
+	int64_t started_ms; /* wall clock; 0: being claimed */
+	/* Leads a process group; 0: none yet.  It is what the process said:
+	 * who has more rights than that one looks before it kills. */
+	pid_t handler;
+};
+struct board_handler {
+	char name[BOARD_NAME];
+	uint64_t outcomes[BOARD_OUTCOMES];
+	uint64_t steps[BOARD_STEPS]; /* not cumulative */
+	uint64_t sum_ms;
+};
+struct board_info {
+	enum board_role role;
+	enum board_state state;
+	pid_t pid;
+	int index;             /* of its role */
+	int generation;        /* of the configuration */
+	int64_t started_ms;    /* wall clock */
+	char name[BOARD_NAME]; /* the worker's id */
+	char note[BOARD_NOTE]; /* a line for people, e.g. why not ready */
+	size_t nslots, nhandlers;
+	uint64_t counters[BOARD_COUNTERS];
+	int64_t gauges[BOARD_GAUGES];
+};
+
+/* qod's: NULL with *err. */
+struct board *board_create(struct qo_err *err);
+/* Of an inherited descriptor, which becomes the board's (also on failure).
+ * writable: qod, after it has exec'ed itself; false: a child, or a reader.
+ * Refuses a board that another version of qo has made. */
+struct board *board_open(int fd, bool writable, struct qo_err *err);
+void board_free(struct board *b); /* NULL is fine */
+int board_fd(const struct board *b);
+/* An area for a new process, cleared; its offset, to be given to the child,
+ * or -1 with *err.  A free area that fits is used again. */
+int64_t board_alloc(struct board *b, enum board_role role, int index,
+    int generation, size_t nslots, size_t nhandlers, struct qo_err *err);
+/* When its process is dead and its slots were looked at. */
+void board_release(struct board *b, int64_t offset);
+/* Borrowed; NULL: no such area is in use.  Good until the board is freed, but
+ * of that process only until its area is released. */
+struct board_area *board_at(struct board *b, int64_t offset);
+/* The first area (prev == NULL) or the next one in use; NULL at the end. */
+struct board_area *board_next(struct board *b, const struct board_area *prev);
+int64_t board_offset(const struct board_area *a);
+
+/* The writer's side.  The child's own area, made writable; pid and start are
+ * noted.  NULL with *err. */
+struct board_area *board_own(struct board *b, int64_t offset,
+    struct qo_err *err);
+struct board_area *board_private(enum board_role role, size_t nslots,
+    size_t nhandlers);
+void board_private_free(struct board_area *a); /* NULL is fine */
+void board_add(struct board_area *a, unsigned counter, uint64_t n);
+void board_set_counter(struct board_area *a, unsigned counter, uint64_t n);
+void board_gauge(struct board_area *a, enum board_gauge g, int64_t value);
+void board_set_state(struct board_area *a, enum board_state state);
+void board_set_name(struct board_area *a, const char *name);
+void board_set_note(struct board_area *a, const char *note);
+/* Both keep BOARD_RUNNING right.  t->task_id is not empty. */
+void board_slot_set(struct board_area *a, size_t slot,
+    const struct board_task *t);
+void board_slot_clear(struct board_area *a, size_t slot);
+void board_handler_name(struct board_area *a, size_t i, const char *name);
+void board_handler_ran(struct board_area *a, size_t i, enum board_outcome o,
+    int64_t ms);
+
+/* The reader's side. */
+void board_read(const struct board_area *a, struct board_info *out);
+/* False: the slot is empty, or (of a live process only) changes too fast to
+ * be read now. */
+bool board_slot_read(const struct board_area *a, size_t slot,
+    struct board_task *out);
+/* False: no such row, or it has no name yet. */
+bool board_handler_read(const struct board_area *a, size_t i,
+    struct board_handler *out);
+/* Upper bound, inclusive; the last is INT64_MAX. */
+int64_t board_step_ms(size_t step);
+const char *board_role_name(enum board_role role); /* "worker" */
+const char *board_state_name(enum board_state state);
+
+#endif
