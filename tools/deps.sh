@@ -83,6 +83,9 @@ look() {
 			need libbsd-dev libbsd has_lib libbsd-overlay
 			need libexpat1-dev expat has_lib expat
 			need libsqlite3-dev SQLite has_lib sqlite3
+			# Not for building: schedules have time zones.
+			need tzdata 'the time zone database (tzdata)' \
+			    test -e /usr/share/zoneinfo/Europe/Berlin
 			;;
 		check)
 			need check 'Check (libcheck)' has_lib check
