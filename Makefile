@@ -66,7 +66,7 @@ INTEGRATION := $(wildcard tests/integration/*.sh)
 # The program in C that the script of the same name runs.
 LIVE	:= $(B)/tests/integration/s3_live
 FUZZERS	:= $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
-BENCH	:= $(patsubst %.c,$(B)/%,$(wildcard bench/bench_*.c bench/store_*.c))
+BENCH	:= $(patsubst %.c,$(B)/%,$(wildcard bench/bench_*.c bench/store_*.c bench/run_*.c))
 MAN	:= $(wildcard man/*.[1578]) $(B)/man/qo.1
 
 # A second make, after something was installed, with all cores unless the
@@ -167,6 +167,13 @@ endif
 OF_QOD	:= $(filter $(B)/tests/unit/test_qod_%,$(UNIT))
 ifneq ($(OF_QOD),)
 $(OF_QOD): $(filter-out %/main.o,$(call objs,qod))
+endif
+
+# And of qo-worker.
+OF_WORKER := $(filter $(B)/tests/unit/test_run_% $(B)/tests/unit/test_worker_% \
+	   $(B)/bench/run_%,$(UNIT) $(BENCH))
+ifneq ($(OF_WORKER),)
+$(OF_WORKER): $(filter-out %/main.o,$(call objs,qo-worker))
 endif
 
 $(B)/tests/unit/test_s3_tls: PKG_test := libssl

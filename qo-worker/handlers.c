@@ -1,0 +1,312 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "log.h"
+#include "run_int.h"
+#include "xalloc.h"
+
+/* Sections */
+
+static void
+section_init(struct section *sec, struct handlers *h,
+    const struct conf_handler *c, const char *config_path)
+{
+	struct env_opts opts = { h->conf, c, &sec->account, config_path };
+	struct qo_err err;
+
+	sec->all = h;
+	sec->conf = c;
+	sec->row = (size_t)(c - h->conf->handlers);
+	if (handler_account(c, &sec->account, &err) == -1) {
+		sec->unusable = xstrdup(err.msg);
+		log_errorx("handler %s: %s", c->name, err.msg);
+	}
+	env_init(&sec->env, &opts);
+	sec->program = handler_program(c->command.argv[0], handler_path(c),
+	    &err);
+	if (sec->program == NULL)
+		log_errorx("handler %s: %s", c->name, err.msg);
+	serve_init(sec);
+	if (h->area != NULL)
+		board_handler_name(h->area, sec->row, c->name);
+}
+
+static void
+section_fini(struct section *sec)
+{
+	serve_fini(sec);
+	handler_account_fini(&sec->account);
+	env_fini(&sec->env);
+	free(sec->program);
+	free(sec->unusable);
+}
+
+struct section *
+section_of(struct handlers *h, const struct conf_handler *c)
+{
+	return &h->sections[c - h->conf->handlers];
+}
+
+/* The end */
+
+static void
+scratch_emptied(void *arg)
+{
+	handlers_ended(arg);
+}
+
+static void
+say_stopped(struct loop_task *t)
+{
+	struct handlers *h = t->arg;
+
+	h->stop_done(h->stop_arg);
+}
+
+void
+handlers_ended(struct handlers *h)
+{
+	size_t i;
+
+	if (!h->stopping || scratch_busy(&h->scratch))
+		return;
+	for (i = 0; i < h->n; i++)
+		if (serve_any(&h->sections[i]))
+			return;
+	loop_defer(h->loop, &h->stopped, say_stopped, h);
+}
+
+void
+handlers_stop(struct handlers *h, void (*done)(void *arg), void *arg)
+{
+	size_t i;
+
+	h->stopping = true;
+	h->stop_done = done;
+	h->stop_arg = arg;
+	for (i = 0; i < h->n; i++)
+		serve_stop(&h->sections[i]);
+	handlers_ended(h);
+}
+
+struct handlers *
+handlers_new(struct loop *l, const struct conf *conf, const char *config_path,
+    struct board_area *area)
+{
+	struct handlers *h;
+	size_t i;
+
+	h = xcalloc(1, sizeof(*h));
+	h->loop = l;
+	h->conf = conf;
+	h->area = area;
+	env_task_init(&h->env);
+	scratch_init(&h->scratch, scratch_emptied, h);
+	reap_init();
+	if (proc_subreaper() == -1)
+		log_warn("subreaper");
+	h->n = conf->nhandlers;
+	h->sections = xcalloc(h->n + 1, sizeof(*h->sections));
+	for (i = 0; i < h->n; i++)
+		section_init(&h->sections[i], h, &conf->handlers[i],
+		    config_path);
+	return h;
+}
+
+void
+handlers_free(struct handlers *h)
+{
+	size_t i;
+
+	if (h == NULL)
+		return;
+	for (i = 0; i < h->n; i++)
+		section_fini(&h->sections[i]);
+	free(h->sections);
+	loop_defer_del(h->loop, &h->notify);
+	loop_defer_del(h->loop, &h->stopped);
+	env_task_fini(&h->env);
+	scratch_fini(&h->scratch);
+	free(h);
+}
+
+/* Which one, and is there room? */
+
+/* How well a section's type fits: 0 not at all, more for more of it. */
+static size_t
+fits(const struct conf_handler *c, const char *task_type)
+{
+	size_t len = strlen(c->type);
+
+	if (c->type[len - 1] == '*')
+		return strncmp(c->type, task_type, len - 1) == 0 ? len : 0;
+	return strcmp(c->type, task_type) == 0 ? SIZE_MAX : 0;
+}
+
+const struct conf_handler *
+handlers_find(const struct handlers *h, const char *task_type)
+{
+	const struct conf_handler *best = NULL;
+	size_t i, n, most = 0;
+
+	for (i = 0; i < h->n; i++) {
+		n = fits(&h->conf->handlers[i], task_type);
+		if (n <= most)
+			continue;
+		most = n;
+		best = &h->conf->handlers[i];
+	}
+	return best;
+}
+
+static bool
+has_room(const struct section *sec)
+{
+	return sec->conf->mode != CONF_MODE_SERVE ||
+	    sec->reserved < serve_room(sec);
+}
+
+bool
+handlers_reserve(struct handlers *h, const struct conf_handler *c)
+{
+	struct section *sec = section_of(h, c);
+
+	if (!has_room(sec)) {
+		sec->wanted = true;
+		return false;
+	}
+	sec->reserved++;
+	return true;
+}
+
+void
+handlers_unreserve(struct handlers *h, const struct conf_handler *c)
+{
+	struct section *sec = section_of(h, c);
+
+	if (sec->reserved == 0)
+		qo_bug("handler %s: nothing is reserved", c->name);
+	sec->reserved--;
+	section_freed(sec);
+}
+
+void
+handlers_on_free(struct handlers *h,
+    void (*freed)(void *arg, const struct conf_handler *c), void *arg)
+{
+	h->freed = freed;
+	h->freed_arg = arg;
+}
+
+static void
+notify(struct loop_task *t)
+{
+	struct handlers *h = t->arg;
+	struct section *sec;
+	size_t i;
+
+	for (i = 0; i < h->n; i++) {
+		sec = &h->sections[i];
+		if (!sec->wanted || !has_room(sec))
+			continue;
+		sec->wanted = false;
+		if (h->freed != NULL)
+			h->freed(h->freed_arg, sec->conf);
+	}
+}
+
+void
+section_freed(struct section *sec)
+{
+	if (sec->wanted && has_room(sec))
+		loop_defer(sec->all->loop, &sec->all->notify, notify, sec->all);
+}
+
+/* Processes */
+
+/* Our end must not block; the child's must, or it would have to be prepared
+ * for that. */
+static int
+make_pipe(int *ours, int *theirs, int our_end)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) == -1)
+		return -1;
+	*ours = fds[our_end];
+	*theirs = fds[!our_end];
+	return io_nonblock(*ours);
+}
+
+int
+pipe_in(int *ours, int *theirs)
+{
+	return make_pipe(ours, theirs, 1);
+}
+
+int
+pipe_out(int *ours, int *theirs)
+{
+	return make_pipe(ours, theirs, 0);
+}
+
+static void
+fill_spec(const struct section *sec, struct proc_spec *spec)
+{
+	const struct conf_handler *c = sec->conf;
+
+	spec->path = sec->program;
+	spec->argv = c->command.argv;
+	spec->new_session = true;
+	spec->die_with_parent = true;
+	spec->no_new_privs = true;
+	spec->umask = 022;
+	spec->memory_max = c->memory_max;
+	spec->cpu_seconds = c->cpu_seconds;
+	spec->files_max = c->files_max;
+	spec->set_ids = sec->account.change;
+	spec->uid = sec->account.uid;
+	spec->gid = sec->account.gid;
+	spec->groups = sec->account.groups;
+	spec->ngroups = sec->account.ngroups;
+}
+
+pid_t
+section_spawn(struct section *sec, struct proc_spec *spec, char **envp,
+    char **dir, struct qo_err *err)
+{
+	const struct conf_handler *c = sec->conf;
+	pid_t pid;
+
+	*dir = NULL;
+	if (sec->unusable != NULL) {
+		qo_err_set(err, "%s", sec->unusable);
+		return -1;
+	}
+	if (sec->program == NULL)
+		sec->program = handler_program(c->command.argv[0],
+		    handler_path(c), err);
+	if (sec->program == NULL)
+		return -1;
+	if (c->cwd == NULL) {
+		*dir = scratch_make(&sec->all->scratch, &sec->account, err);
+		if (*dir == NULL)
+			return -1;
+	}
+	fill_spec(sec, spec);
+	spec->envp = envp;
+	spec->cwd = c->cwd != NULL ? c->cwd : *dir;
+	pid = proc_spawn(spec, err);
+	if (pid == -1) {
+		scratch_drop(&sec->all->scratch, &sec->account, *dir);
+		*dir = NULL;
+		/* Perhaps it is elsewhere, or back, the next time. */
+		free(sec->program);
+		sec->program = NULL;
+	}
+	return pid;
+}
