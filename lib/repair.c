@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "ends.h"
+#include "log.h"
 #include "repair.h"
 
 static struct qo_repair *
@@ -105,6 +106,22 @@ look_at_ready(struct qo_repair *r)
 	return qo_ends_expired(c, qo_queue_now(c->q));
 }
 
+/* A claim is made in the generation in which the task waits: later ones make
+ * it fail. */
+static enum qo_verdict
+look_at_lease(struct qo_repair *r)
+{
+	const struct qo_task *t = &r->change.task;
+
+	if (t->status == QO_STATUS_RUNNING && t->lease_id != NULL &&
+	    strcmp(t->lease_id, r->dead_lease) == 0)
+		return reclaim(r);
+	if (t->status == QO_STATUS_PENDING &&
+	    t->generation <= r->entry.generation)
+		r->did = QO_REPAIR_UNDECIDED;
+	return QO_VERDICT_NOTHING;
+}
+
 static enum qo_verdict
 repair_decide(struct qo_change *c)
 {
@@ -112,6 +129,8 @@ repair_decide(struct qo_change *c)
 	const struct qo_task *t = &c->task;
 
 	r->did = QO_REPAIR_NOTHING;
+	if (r->entry_key[0] == '\0')
+		return look_at_lease(r);
 	if (qo_ends_entry_dead(c->q, r->entry_key, t))
 		return delete_entry(r, QO_REPAIR_DELETED);
 	if (r->entry.generation > t->generation)
@@ -149,7 +168,7 @@ on_changed(struct qo_change *c)
 	struct qo_repair *r = c->arg;
 
 	/* An entry without a task: a submit under way, or a task long gone. */
-	if (c->rc == QO_NOENT && past_grace(r))
+	if (c->rc == QO_NOENT && r->entry_key[0] != '\0' && past_grace(r))
 		delete_entry(r, QO_REPAIR_DELETED);
 	r->done(r);
 }
@@ -165,7 +184,18 @@ qo_repair_init(struct qo_repair *r, struct qo_queue *q,
 	r->entry_modified = entry_modified;
 	r->orphan_grace_ms = orphan_grace_ms;
 	if (qo_key_entry(&q->layout, entry, r->entry_key) == -1)
-		r->entry_key[0] = '\0';
+		qo_bug("repair: an entry without a key");
+}
+
+void
+qo_repair_init_lease(struct qo_repair *r, struct qo_queue *q, const char *id,
+    int64_t generation, const char *lease_id)
+{
+	memset(r, 0, sizeof(*r));
+	qo_change_init(&r->change, q, &repair_kind, id);
+	snprintf(r->entry.id, sizeof(r->entry.id), "%s", id);
+	r->entry.generation = generation;
+	r->dead_lease = lease_id;
 }
 
 void

@@ -16,13 +16,14 @@ enum qo_repair_did {
 	QO_REPAIR_DELETED,     /* dead: it will be deleted */
 	QO_REPAIR_RECLAIMED,   /* the lease was over: pending or ended now */
 	QO_REPAIR_EXPIRED,     /* pending past its expires_at */
-	QO_REPAIR_BUMPED       /* the task was bumped, the entry deleted */
+	QO_REPAIR_BUMPED,      /* the task was bumped, the entry deleted */
+	QO_REPAIR_UNDECIDED    /* of a lease: its claim may still arrive */
 };
 
 struct qo_repair {
 	struct qo_change change; /* first; its task is what was found or made */
-	struct qo_entry entry;
-	char entry_key[QO_KEY_SIZE];
+	struct qo_entry entry;   /* of a lease: id and generation only */
+	char entry_key[QO_KEY_SIZE];   /* "": of a lease */
 	struct qo_wall entry_modified; /* LastModified of the LIST */
 	int64_t orphan_grace_ms;
 	/* The process that held the lease is known to be dead: do not wait for
@@ -36,6 +37,16 @@ struct qo_repair {
 void qo_repair_init(struct qo_repair *r, struct qo_queue *q,
     const struct qo_entry *entry, struct qo_wall entry_modified,
     int64_t orphan_grace_ms);
+/*
+ * The same without an entry: a process died that held this lease, or had just
+ * asked for it, in this generation of the task.  A task that runs under it is
+ * reclaimed.  QO_REPAIR_UNDECIDED: it waits in that generation; a claim that
+ * was on its way when the process died may still take it: look again a little
+ * later.  QO_REPAIR_NOTHING: the lease is over or can not come to be any
+ * more.  lease_id is borrowed.
+ */
+void qo_repair_init_lease(struct qo_repair *r, struct qo_queue *q,
+    const char *id, int64_t generation, const char *lease_id);
 void qo_repair_fini(struct qo_repair *r);
 /* change.rc: QO_OK with `did`; QO_NOENT with QO_REPAIR_DELETED or _NOTHING
  * when there is no task; QO_AGAIN, QO_DENIED, QO_ERR (a corrupt object). */

@@ -621,6 +621,51 @@ START_TEST(test_reclaim)
 }
 END_TEST
 
+static enum qo_repair_did
+bury(const char *id, int64_t generation, const char *lease_id, enum qo_rc want)
+{
+	struct qo_repair r;
+	enum qo_repair_did did;
+
+	qo_repair_init_lease(&r, st.q, id, generation, lease_id);
+	ck_assert_int_eq(qo_repair_wait(&r), want);
+	did = r.did;
+	qo_repair_fini(&r);
+	return did;
+}
+
+/* What the scoreboard knows of a dead process: a task and a lease. */
+START_TEST(test_dead_lease)
+{
+	struct qo_submission sub = plain();
+	struct qo_claim cl;
+	struct qo_task t;
+	char id[QO_UUID_SIZE];
+
+	submit(&sub, id);
+	/* Its claim may be on its way; not one of an earlier generation. */
+	ck_assert_int_eq(bury(id, 1, "lease", QO_OK), QO_REPAIR_UNDECIDED);
+	ck_assert_int_eq(bury(id, 0, "lease", QO_OK), QO_REPAIR_NOTHING);
+	ck_assert_int_eq(take(&cl, "w1"), QO_OK);
+	ck_assert_int_eq(bury(id, 1, "another", QO_OK), QO_REPAIR_NOTHING);
+	ck_assert_int_eq(status_of(id), QO_STATUS_RUNNING);
+	ck_assert_int_eq(bury(id, 1, cl.lease_id, QO_OK), QO_REPAIR_RECLAIMED);
+	live_store_task(&st, id, &t);
+	ck_assert_int_eq(t.status, QO_STATUS_PENDING);
+	ck_assert_int_eq(t.retry_count, 1);
+	ck_assert_str_eq(t.errors[0].kind, "worker_died");
+	ck_assert_str_eq(t.errors[0].lease_id, cl.lease_id);
+	qo_task_fini(&t);
+	ck_assert_int_eq(bury(id, 1, cl.lease_id, QO_OK), QO_REPAIR_NOTHING);
+	qo_claim_fini(&cl);
+	/* A task that is gone: no index entry is thought of. */
+	ck_assert_int_eq(bury("0badcafe-0000-4000-8000-000000000000", 1, "l",
+			     QO_NOENT),
+	    QO_REPAIR_NOTHING);
+	qo_queue_flush(st.q);
+}
+END_TEST
+
 START_TEST(test_lease_runs_out)
 {
 	struct qo_submission sub = plain();
@@ -910,6 +955,7 @@ main(void)
 	tcase_add_test(tc, test_cancel_running);
 	tcase_add_test(tc, test_replay_archive);
 	tcase_add_test(tc, test_reclaim);
+	tcase_add_test(tc, test_dead_lease);
 	tcase_add_test(tc, test_lease_runs_out);
 	tcase_add_test(tc, test_orphan_without_task);
 	tcase_add_test(tc, test_orphan_lease);
