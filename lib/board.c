@@ -7,86 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "board.h"
-#include "cell.h"
+#include "board_int.h"
 #include "clock.h"
 #include "log.h"
 #include "xalloc.h"
 
-#define MAGIC        UINT64_C(0x6472616f622d6f71) /* "qo-board" */
-#define AREAS_MAX    1024
-#define SLOTS_MAX    65536
-#define HANDLERS_MAX 4096
-#define ALIGN        4096 /* at least; a page where pages are larger */
-
-/* Room to grow without moving: only what was allotted is memory. */
-#define MAP_SIZE (sizeof(void *) > 4 ? (size_t)1 << 30 : (size_t)1 << 26)
-
-struct entry {
-	int64_t offset;
-	int64_t size;
-	int32_t role; /* BOARD_FREE: size bytes for somebody else */
-	int32_t index;
-	int32_t generation;
-	uint32_t nslots;
-	uint32_t nhandlers;
-	uint32_t uses; /* how often it was given away */
-};
-
-struct directory {
-	uint64_t magic;
-	uint64_t layout;
-	_Atomic uint64_t used; /* entries; only rises */
-	CELL_OF(sizeof(struct entry)) entries[AREAS_MAX];
-};
-
-struct name {
-	char text[BOARD_NAME];
-};
-
-struct note {
-	char text[BOARD_NOTE];
-};
-
-struct handler_row {
-	CELL_OF(sizeof(struct name)) name;
-	_Atomic uint64_t outcomes[BOARD_OUTCOMES];
-	_Atomic uint64_t steps[BOARD_STEPS];
-	_Atomic uint64_t sum_ms;
-};
-
-struct slot {
-	CELL_OF(sizeof(struct board_task)) task;
-};
-
-/* The start of an area; rows and slots follow. */
-struct shared {
-	_Atomic int64_t pid;
-	_Atomic int64_t started_ms;
-	_Atomic int64_t state;
-	CELL_OF(sizeof(struct name)) name;
-	CELL_OF(sizeof(struct note)) note;
-	_Atomic uint64_t counters[BOARD_COUNTERS];
-	_Atomic int64_t gauges[BOARD_GAUGES];
-};
-
-/* Where an area is, for this process; what it says was checked. */
-struct board_area {
-	struct shared *mem;
-	struct handler_row *handlers;
-	struct slot *slots;
-	struct entry entry;
-	size_t place; /* in the directory */
-};
-
-struct board {
-	int fd;
-	bool writable;
-	size_t page;
-	char *map; /* MAP_SIZE bytes */
-	struct directory *dir;
-	struct board_area *areas[AREAS_MAX]; /* made when first asked for */
-};
+#define MAGIC UINT64_C(0x6472616f622d6f71) /* "qo-board" */
 
 static const int64_t step_ms[BOARD_STEPS - 1] = { 5, 10, 25, 50, 100, 250, 500,
 	1000, 2500, 5000, 10000, 60000, 600000 };
@@ -236,8 +162,8 @@ board_fd(const struct board *b)
 
 /* The directory */
 
-static size_t
-entries(const struct board *b)
+size_t
+board_entries(const struct board *b)
 {
 	uint64_t n;
 
@@ -245,11 +171,11 @@ entries(const struct board *b)
 	return n < AREAS_MAX ? (size_t)n : AREAS_MAX;
 }
 
-static void
-publish(struct board *b, size_t place, const struct entry *e)
+void
+board_publish(struct board *b, size_t place, const struct entry *e)
 {
 	cell_write(&b->dir->entries[place], e);
-	if (place >= entries(b))
+	if (place >= board_entries(b))
 		atomic_store_explicit(&b->dir->used, place + 1,
 		    memory_order_release);
 }
@@ -258,7 +184,7 @@ publish(struct board *b, size_t place, const struct entry *e)
 static size_t
 find_free(struct board *b, size_t need, size_t *end)
 {
-	size_t i, best = AREAS_MAX, n = entries(b);
+	size_t i, best = AREAS_MAX, n = board_entries(b);
 	int64_t best_size = INT64_MAX;
 	struct entry e;
 
@@ -280,7 +206,7 @@ find_free(struct board *b, size_t need, size_t *end)
 static int
 grow(struct board *b, size_t end, struct qo_err *err)
 {
-	if (entries(b) == AREAS_MAX || end > MAP_SIZE) {
+	if (board_entries(b) == AREAS_MAX || end > MAP_SIZE) {
 		qo_err_set(err,
 		    "the scoreboard is full (%d processes, %zu MiB)", AREAS_MAX,
 		    MAP_SIZE >> 20);
@@ -324,7 +250,7 @@ board_alloc(struct board *b, enum board_role role, int index, int generation,
 	} else {
 		if (grow(b, end + need, err) == -1)
 			return -1;
-		place = entries(b);
+		place = board_entries(b);
 		e.offset = (int64_t)end;
 		e.size = (int64_t)need;
 	}
@@ -334,7 +260,7 @@ board_alloc(struct board *b, enum board_role role, int index, int generation,
 	e.nslots = (uint32_t)nslots;
 	e.nhandlers = (uint32_t)nhandlers;
 	e.uses++;
-	publish(b, place, &e);
+	board_publish(b, place, &e);
 	return e.offset;
 }
 
@@ -348,8 +274,8 @@ entry_sound(const struct board *b, const struct entry *e)
 	    area_size(e->nslots, e->nhandlers) <= (size_t)e->size;
 }
 
-static struct board_area *
-area_get(struct board *b, size_t place)
+struct board_area *
+board_area_get(struct board *b, size_t place)
 {
 	struct board_area *a;
 	struct entry e;
@@ -367,10 +293,11 @@ struct board_area *
 board_at(struct board *b, int64_t offset)
 {
 	struct board_area *a;
-	size_t i, n = entries(b);
+	size_t i, n = board_entries(b);
 
 	for (i = 0; i < n; i++)
-		if ((a = area_get(b, i)) != NULL && a->entry.offset == offset)
+		if ((a = board_area_get(b, i)) != NULL &&
+		    a->entry.role != ROLE_GONE && a->entry.offset == offset)
 			return a;
 	return NULL;
 }
@@ -379,10 +306,11 @@ struct board_area *
 board_next(struct board *b, const struct board_area *prev)
 {
 	struct board_area *a;
-	size_t i, n = entries(b);
+	size_t i, n = board_entries(b);
 
 	for (i = prev == NULL ? 0 : prev->place + 1; i < n; i++)
-		if ((a = area_get(b, i)) != NULL)
+		if ((a = board_area_get(b, i)) != NULL &&
+		    a->entry.role != ROLE_GONE)
 			return a;
 	return NULL;
 }
@@ -391,17 +319,6 @@ int64_t
 board_offset(const struct board_area *a)
 {
 	return a->entry.offset;
-}
-
-void
-board_release(struct board *b, int64_t offset)
-{
-	struct board_area *a;
-
-	if ((a = board_at(b, offset)) == NULL)
-		return;
-	a->entry.role = BOARD_FREE;
-	publish(b, a->place, &a->entry);
 }
 
 /* Writing */

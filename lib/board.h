@@ -64,6 +64,7 @@ enum board_counter {
 	BOARD_INDEX_REPAIRS, /* entries that were missing: 0 */
 	BOARD_RETIRED,       /* retention: tasks removed */
 	BOARD_SCHEDULED,     /* runs of schedules submitted */
+	BOARD_RESTARTS,      /* of processes that died; see board_restarted */
 	BOARD_S3_RETRIES,
 	BOARD_S3_OPS, /* + enum qo_s3_op: requests sent */
 	BOARD_S3_OUTCOMES = BOARD_S3_OPS + 24, /* + enum qo_s3_outcome */
@@ -78,6 +79,8 @@ enum board_gauge {
 	BOARD_OLDEST_READY_MS, /* age of the oldest due one; -1 none */
 	BOARD_LEASES,
 	BOARD_FAILED_TASKS,
+	BOARD_WORKERS, /* that were heard of lately, on any host */
+	BOARD_WORKERS_STALE,
 	BOARD_GAUGES = 16
 };
 /* Counters of a handler section. */
@@ -137,14 +140,25 @@ int board_fd(const struct board *b);
  * or -1 with *err.  A free area that fits is used again. */
 int64_t board_alloc(struct board *b, enum board_role role, int index,
     int generation, size_t nslots, size_t nhandlers, struct qo_err *err);
-/* When its process is dead and its slots were looked at. */
+/* When its process is dead and its slots were looked at.  Its counters and
+ * those of its handlers are added to what all that are gone have counted, so
+ * that no sum ever falls. */
 void board_release(struct board *b, int64_t offset);
+/* qod has to start one again that died. */
+void board_restarted(struct board *b);
 /* Borrowed; NULL: no such area is in use.  Good until the board is freed, but
  * of that process only until its area is released. */
 struct board_area *board_at(struct board *b, int64_t offset);
 /* The first area (prev == NULL) or the next one in use; NULL at the end. */
 struct board_area *board_next(struct board *b, const struct board_area *prev);
 int64_t board_offset(const struct board_area *a);
+/* What those have counted that are gone: counters and handlers only.  Not one
+ * of the areas of board_next; NULL: none is gone yet. */
+struct board_area *board_gone(struct board *b);
+/* While a process's counts move from its area to those of the gone, a sum of
+ * all would have them twice or not at all: a reader takes the number before
+ * and after, and sums again when it is odd or has changed. */
+uint64_t board_moves(const struct board *b);
 
 /* The writer's side.  The child's own area, made writable; pid and start are
  * noted.  NULL with *err. */
