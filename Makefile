@@ -10,6 +10,7 @@ LIBEXECDIR ?= $(PREFIX)/libexec/qo
 LIBDIR	?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR	?= $(PREFIX)/share/man
+DATADIR	?= $(PREFIX)/share/qo
 CFLAGS	?= -O2 -g
 AR	?= ar
 JOBS	?= $(shell nproc)
@@ -140,7 +141,8 @@ $(BENCH): %: %.o $(B)/libqo.a
 	    $(call pkg_libs,$(PKG_lib) $(PKG_test)) -lpthread $(LDLIBS)
 
 # Handlers need nothing but libc.
-HANDLERS := $(B)/bench/noop_handler
+HANDLERS := $(B)/bench/noop_handler $(patsubst %.c,$(B)/%,\
+	   $(wildcard examples/c/*.c tests/integration/sdk/*.c))
 $(HANDLERS): %: %.o $(B)/libqo.a
 	$(LINK) -o $@ $^ $(LDLIBS)
 
@@ -202,7 +204,7 @@ check-san: ## the same with ASan and UBSan, in build-san
 	@$(DEPS) build check
 	@+$(SUBMAKE) SAN=1 test
 
-test: all units $(LIVE) ## run every test; installs nothing
+test: all units $(LIVE) $(HANDLERS) ## run every test; installs nothing
 	@tests/run $(B) $(UNIT) $(INTEGRATION)
 
 units: $(UNIT) $(TOOLS) ## build the unit tests alone
@@ -245,6 +247,7 @@ dir_qo-sweeper := $(LIBEXECDIR)
 INSTALL_LIST = \
     $(foreach p,$(PROGS),0755:$(B)/bin/$(p):$(dir_$(p))/$(p)) \
     $(foreach m,$(MAN),0644:$(m):$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
+    $(foreach e,$(wildcard examples/*/*.*),$(if $(filter %.sh,$(e)),0755,0644):$(e):$(DATADIR)/$(e)) \
     $(foreach c,$(wildcard conf/*.conf),conf:$(c):$(SYSCONFDIR)/qo/$(notdir $(c)))
 # The library is for others once it has its public face.
 ifneq ($(wildcard lib/qo.h),)

@@ -81,15 +81,55 @@ else
 fi
 
 build install DESTDIR="$tmp/dest" PREFIX=/usr SYSCONFDIR=/etc >log 2>&1
+status=$?
 installed=$(find dest -type f 2>/dev/null | wc -l)
 built=$(find build/bin conf man -type f 2>/dev/null | wc -l)
-if [ "$built" -gt 0 ] && [ "$installed" -eq 0 ]; then
+if [ $status -ne 0 ]; then
+	fail install "$(tail -n 1 log)"
+elif [ "$built" -gt 0 ] && [ "$installed" -eq 0 ]; then
 	fail install "nothing was installed: $(tail -n 1 log)"
 elif find dest -type f 2>/dev/null | grep -Evq '^dest/(usr|etc/qo)/'; then
 	fail install "outside of PREFIX and SYSCONFDIR: $(find dest -type f)"
 else
 	ok install
 fi
+# A handler of somebody else, with what pkg-config says of the installed tree,
+# needs nothing but libc.  The header is fit for C++.
+export PKG_CONFIG_PATH="$tmp/dest/usr/lib/pkgconfig"
+export PKG_CONFIG_SYSROOT_DIR="$tmp/dest" PKG_CONFIG_ALLOW_SYSTEM_LIBS=1
+mkdir -p elsewhere
+cp dest/usr/share/qo/examples/c/longest.c elsewhere
+outside() {
+	compiler=$1
+	shift
+	# shellcheck disable=SC2046  # flags are words
+	(cd elsewhere && $compiler -Wall -Wextra -Werror -pedantic "$@" \
+	    $(pkg-config --cflags --libs --static qo)) >log 2>&1
+}
+if ! outside cc -o longest longest.c; then
+	fail outside_program "$(head -n 3 log)"
+elif [ "$(echo '{"file":"/dev/null"}' | elsewhere/longest 2>log)" != \
+    '{"lines":0,"line":0,"length":0}' ]; then
+	fail outside_program "$(head -n 3 log)"
+elif ldd elsewhere/longest | grep -Ev 'linux-vdso|libc\.so|ld-linux' >log; then
+	fail outside_program "needs $(cat log)"
+elif nm elsewhere/longest | grep ' [TBDR] ' |
+    grep -Ev ' (qo_.*|_.*|main|std(in|out|err)@.*)$' >log; then
+	fail outside_program "takes the names $(cat log)"
+else
+	ok outside_program
+fi
+printf '%s\n' '#include <qo.h>' \
+    'static void run(qo_job *job, void *) { qo_complete(job, "%d", 7); }' \
+    'int main() { return qo_serve(run, nullptr); }' >elsewhere/h.cc
+if ! command -v c++ >/dev/null; then
+	echo "skip outside_cxx: no C++ compiler"
+elif outside c++ -o h h.cc && [ "$(elsewhere/h </dev/null)" = 7 ]; then
+	ok outside_cxx
+else
+	fail outside_cxx "$(head -n 3 log)"
+fi
+unset PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_ALLOW_SYSTEM_LIBS
 make CFLAGS=-O0 uninstall DESTDIR="$tmp/dest" PREFIX=/usr SYSCONFDIR=/etc \
     >log 2>&1
 if [ -z "$(find dest -mindepth 1 2>/dev/null)" ]; then
