@@ -1,85 +1,11 @@
 /* stats: how full the queue is, from the indexes alone. */
-#include <string.h>
-
-#include "scan.h"
+#include "counts.h"
 #include "taskview.h"
 
-#define PRIORITIES 3 /* the ready indexes: high, normal, low */
-#define JSON_LEN   65536
+#define JSON_LEN 65536
 
-static const char *const priorities[PRIORITIES] = { "high", "normal", "low" };
-
-struct stats {
-	size_t ready[PRIORITIES], delayed[PRIORITIES];
-	size_t running, failed;
-	size_t overdue;                    /* leases that have run out */
-	struct qo_wall oldest[PRIORITIES]; /* ready since */
-};
-
-static void
-count_ready(struct stats *st, const struct qo_scan_name *n, struct qo_wall now)
-{
-	size_t p = (size_t)n->entry.index;
-	struct qo_wall since = { n->entry.minute * 60 * QO_US_PER_SEC };
-
-	if (n->entry.minute > qo_minute(now)) {
-		st->delayed[p]++;
-		return;
-	}
-	st->ready[p]++;
-	/* It can not have been ready before it was there. */
-	if (n->modified.us > since.us)
-		since = n->modified;
-	if (!qo_wall_is_set(st->oldest[p]) || since.us < st->oldest[p].us)
-		st->oldest[p] = since;
-}
-
-static void
-count(struct stats *st, const struct qo_scan_name *n, struct qo_wall now)
-{
-	switch (n->entry.index) {
-	case QO_INDEX_READY_HIGH:
-	case QO_INDEX_READY:
-	case QO_INDEX_READY_LOW:
-		count_ready(st, n, now);
-		break;
-	case QO_INDEX_LEASES:
-		st->running++;
-		if (n->entry.minute < qo_minute(now))
-			st->overdue++;
-		break;
-	case QO_INDEX_FAILED:
-		st->failed++;
-		break;
-	}
-}
-
-static size_t
-sum(const size_t *n)
-{
-	return n[0] + n[1] + n[2];
-}
-
-static int64_t
-age_ms(struct qo_wall since, struct qo_wall now)
-{
-	return now.us > since.us ? (now.us - since.us) / QO_US_PER_MS : 0;
-}
-
-static int64_t
-oldest_age_ms(const struct stats *st, struct qo_wall now)
-{
-	int64_t age, max = -1;
-	size_t p;
-
-	for (p = 0; p < PRIORITIES; p++) {
-		if (!qo_wall_is_set(st->oldest[p]))
-			continue;
-		age = age_ms(st->oldest[p], now);
-		max = age > max ? age : max;
-	}
-	return max;
-}
+static const char *const priorities[COUNTS_PRIORITIES] = { "high", "normal",
+	"low" };
 
 /* Output */
 
@@ -94,27 +20,28 @@ add_age(struct buf *b, int64_t ms)
 }
 
 static void
-show_json(const struct session *s, const struct stats *st, struct qo_wall now)
+show_json(const struct session *s, const struct counts *st, struct qo_wall now)
 {
 	struct buf b;
 	size_t p;
 
 	buf_init(&b, JSON_LEN);
 	out_json_open(&b, NULL, '{');
-	out_json_int(&b, "ready", (int64_t)sum(st->ready));
-	out_json_int(&b, "delayed", (int64_t)sum(st->delayed));
+	out_json_int(&b, "ready", (int64_t)counts_sum(st->ready));
+	out_json_int(&b, "delayed", (int64_t)counts_sum(st->delayed));
 	out_json_int(&b, "running", (int64_t)st->running);
 	out_json_int(&b, "overdue", (int64_t)st->overdue);
 	out_json_int(&b, "failed", (int64_t)st->failed);
-	add_age(&b, oldest_age_ms(st, now));
+	add_age(&b, counts_oldest_ms(st, now));
 	out_json_open(&b, "priorities", '{');
-	for (p = 0; p < PRIORITIES; p++) {
+	for (p = 0; p < COUNTS_PRIORITIES; p++) {
 		out_json_open(&b, priorities[p], '{');
 		out_json_int(&b, "ready", (int64_t)st->ready[p]);
 		out_json_int(&b, "delayed", (int64_t)st->delayed[p]);
 		add_age(&b,
-		    qo_wall_is_set(st->oldest[p]) ? age_ms(st->oldest[p], now)
-						  : -1);
+		    qo_wall_is_set(st->oldest[p])
+			? counts_age_ms(st->oldest[p], now)
+			: -1);
 		out_json_close(&b, '}');
 	}
 	out_json_close(&b, '}');
@@ -145,8 +72,8 @@ add_row(struct out_table *t, const char *name, const size_t *n, int64_t age)
 	size_t p;
 
 	out_cell(t, OUT_BOLD, "%s", name);
-	out_cell(t, OUT_PLAIN, "%zu", sum(n));
-	for (p = 0; p < PRIORITIES; p++)
+	out_cell(t, OUT_PLAIN, "%zu", counts_sum(n));
+	for (p = 0; p < COUNTS_PRIORITIES; p++)
 		out_cell(t, OUT_PLAIN, "%zu", n[p]);
 	out_cell(t, OUT_PLAIN, "%s",
 	    age >= 0 ? out_duration_text(age, text) : "");
@@ -159,18 +86,18 @@ add_count(struct out_table *t, const char *name, size_t n, enum out_style style)
 
 	out_cell(t, OUT_BOLD, "%s", name);
 	out_cell(t, n > 0 ? style : OUT_PLAIN, "%zu", n);
-	for (i = 0; i < PRIORITIES + 1; i++)
+	for (i = 0; i < COUNTS_PRIORITIES + 1; i++)
 		out_cell(t, OUT_PLAIN, "%s", "");
 }
 
 static void
-show_text(const struct session *s, const struct stats *st, struct qo_wall now)
+show_text(const struct session *s, const struct counts *st, struct qo_wall now)
 {
 	struct out_table *t;
 	size_t i;
 
 	t = out_table_new(cols, sizeof(cols) / sizeof(cols[0]));
-	add_row(t, "ready", st->ready, oldest_age_ms(st, now));
+	add_row(t, "ready", st->ready, counts_oldest_ms(st, now));
 	add_row(t, "delayed", st->delayed, -1);
 	add_count(t, "running", st->running, OUT_BUSY);
 	if (st->overdue > 0)
@@ -194,17 +121,13 @@ static enum exit_code
 run_stats(struct session *s, const struct opts *o)
 {
 	static struct qo_scan scan; /* large */
-	struct stats st;
+	struct counts st;
 	struct qo_wall now;
 	enum exit_code code;
 	enum qo_rc rc;
-	size_t i;
 
 	if ((code = session_open(s)) != EXIT_OK)
 		return code;
-	memset(&st, 0, sizeof(st));
-	for (i = 0; i < PRIORITIES; i++)
-		st.oldest[i] = QO_WALL_NONE;
 	qo_scan_init(&scan, s->q, QO_SCAN_ACTIVE);
 	scan.corrupt = on_corrupt;
 	rc = qo_scan_wait(&scan);
@@ -212,8 +135,7 @@ run_stats(struct session *s, const struct opts *o)
 		code = session_fail(s, rc, &scan.err);
 	} else {
 		now = qo_queue_now(s->q);
-		for (i = 0; i < scan.nnames; i++)
-			count(&st, &scan.names[i], now);
+		counts_of(&st, &scan, now);
 		if (opts_has(o, "json"))
 			show_json(s, &st, now);
 		else

@@ -1,12 +1,6 @@
 /* workers: who is there, by the heartbeats. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "fetch.h"
 #include "taskview.h"
-#include "walk.h"
-#include "worker_record.h"
-#include "xalloc.h"
+#include "workerlist.h"
 
 struct workers {
 	struct session *s;
@@ -14,13 +8,7 @@ struct workers {
 	struct out_table *table;
 	struct out_list out;
 	struct qo_wall now;
-	struct qo_walk walk;
-	struct qo_fetch fetch;
-	char **keys;
-	size_t nkeys, cap;
-	bool ended;
-	enum qo_rc rc;
-	struct qo_err err;
+	struct workerlist list;
 };
 
 static const struct out_col cols[] = {
@@ -86,136 +74,23 @@ add_row(struct workers *w, const struct qo_worker_record *r)
 	    r->current_task != NULL ? r->current_task : "-");
 }
 
-/* Reading the records */
-
-static int
-on_name(struct qo_fetch *f, size_t i, char key[QO_KEY_SIZE],
-    const char **version)
+static void
+on_record(struct workerlist *l, const struct qo_worker_record *r,
+    const char *text, size_t len)
 {
-	struct workers *w = f->arg;
+	struct workers *w = l->arg;
 
-	(void)version;
-	return strlcpy(key, w->keys[i], QO_KEY_SIZE) < QO_KEY_SIZE ? 0 : -1;
-}
-
-/* The name in workers/{worker_id}.json. */
-static char *
-worker_of(const char *key)
-{
-	const char *slash = strrchr(key, '/');
-	size_t len;
-
-	if (slash == NULL || (len = strlen(slash + 1)) < 6 ||
-	    strcmp(slash + 1 + len - 5, ".json") != 0)
-		return NULL;
-	return xmemdup0(slash + 1, len - 5);
+	if (w->format == OUT_TEXT)
+		add_row(w, r);
+	else
+		taskview_add_line(&w->out, text, len);
 }
 
 static void
-give(struct workers *w, struct qo_s3_req *r)
+on_corrupt(struct workerlist *l, const char *key, const char *why)
 {
-	struct qo_worker_record rec;
-	struct qo_err err;
-	char *id = worker_of(r->key);
-
-	if (id == NULL) {
-		exit_say("%s: this is no key of a worker", r->key);
-	} else if (qo_worker_record_decode(&rec, id, r->res.body.data,
-		       r->res.body.len, &err) == -1) {
-		exit_say("%s: %s", r->key, err.msg);
-	} else {
-		if (w->format == OUT_TEXT)
-			add_row(w, &rec);
-		else
-			taskview_add_line(&w->out, r->res.body.data,
-			    r->res.body.len);
-		qo_worker_record_fini(&rec);
-	}
-	free(id);
-}
-
-static bool
-on_got(struct qo_fetch *f, size_t i, struct qo_s3_req *r)
-{
-	struct workers *w = f->arg;
-
-	(void)i;
-	if (r->res.outcome == QO_S3_OK) {
-		give(w, r);
-		return true;
-	}
-	if (r->res.outcome == QO_S3_NOT_FOUND)
-		return true; /* removed since the list */
-	if (r->res.outcome == QO_S3_TOO_LARGE) {
-		exit_say("%s: too large for a worker's record", r->key);
-		return true;
-	}
-	w->rc = qo_s3_outcome_rc(r->res.outcome);
-	w->err = r->res.err;
-	return false;
-}
-
-static void
-on_fetched(struct qo_fetch *f)
-{
-	((struct workers *)f->arg)->ended = true;
-}
-
-/* Listing them */
-
-static bool
-on_entry(struct qo_walk *walk, const struct qo_s3_entry *e)
-{
-	struct workers *w = walk->arg;
-
-	if (w->nkeys == w->cap) {
-		w->cap = w->cap == 0 ? 64 : 2 * w->cap;
-		w->keys = xreallocarray(w->keys, w->cap, sizeof(*w->keys));
-	}
-	w->keys[w->nkeys++] = xstrdup(e->key);
-	return true;
-}
-
-static void
-on_walked(struct qo_walk *walk)
-{
-	struct workers *w = walk->arg;
-
-	w->rc = walk->rc;
-	w->err = walk->err;
-	if (walk->rc != QO_OK) {
-		w->ended = true;
-		return;
-	}
-	w->fetch.n = w->nkeys;
-	w->fetch.response_max = QO_WORKER_LEN_MAX;
-	w->fetch.name = on_name;
-	w->fetch.got = on_got;
-	w->fetch.done = on_fetched;
-	w->fetch.arg = w;
-	qo_fetch_start(&w->fetch);
-}
-
-static void
-read_all(struct workers *w)
-{
-	struct qo_queue *q = w->s->q;
-
-	qo_walk_init(&w->walk, q->s3, q->index_bucket);
-	qo_fetch_init(&w->fetch, q->loop, q->s3, q->index_bucket);
-	snprintf(w->walk.prefix, sizeof(w->walk.prefix), "%sworkers/",
-	    q->prefix);
-	w->walk.entry = on_entry;
-	w->walk.done = on_walked;
-	w->walk.arg = w;
-	qo_walk_start(&w->walk);
-	while (!w->ended)
-		loop_once(q->loop, -1);
-	qo_walk_fini(&w->walk);
-	qo_fetch_fini(&w->fetch);
-	while (w->nkeys > 0)
-		free(w->keys[--w->nkeys]);
-	free(w->keys);
+	(void)l;
+	exit_say("%s: %s", key, why);
 }
 
 static enum exit_code
@@ -223,6 +98,7 @@ run_workers(struct session *s, const struct opts *o)
 {
 	static struct workers w; /* large */
 	enum exit_code code;
+	enum qo_rc rc;
 
 	if ((code = cmd_format(o, &w.format)) != EXIT_OK ||
 	    (code = session_open(s)) != EXIT_OK)
@@ -233,12 +109,16 @@ run_workers(struct session *s, const struct opts *o)
 		w.table = out_table_new(cols, sizeof(cols) / sizeof(cols[0]));
 	else
 		out_list_begin(&w.out, w.format);
-	read_all(&w);
+	w.list.q = s->q;
+	w.list.record = on_record;
+	w.list.corrupt = on_corrupt;
+	w.list.arg = &w;
+	rc = workerlist_read(&w.list, NULL);
 	if (w.format == OUT_TEXT)
 		out_table_print(w.table);
 	else
 		out_list_end(&w.out);
-	return w.rc == QO_OK ? EXIT_OK : session_fail(s, w.rc, &w.err);
+	return rc == QO_OK ? EXIT_OK : session_fail(s, rc, &w.list.err);
 }
 
 static const struct opt workers_opts[] = {

@@ -128,15 +128,16 @@ style_on(enum out_style style)
 
 /* Clean text in its style. */
 static void
-put_styled(enum out_style style, const char *p, size_t len)
+add_styled(struct buf *b, enum out_style style, bool coloured, const char *p,
+    size_t len)
 {
-	bool styled = style != OUT_PLAIN && len > 0 && out_is_coloured();
+	bool styled = coloured && style != OUT_PLAIN && len > 0;
 
 	if (styled)
-		fputs(style_on(style), stdout);
-	fwrite(p, 1, len, stdout);
+		buf_adds(b, style_on(style));
+	buf_add(b, p, len);
 	if (styled)
-		fputs("\033[0m", stdout);
+		buf_adds(b, "\033[0m");
 }
 
 static void __attribute__((format(printf, 2, 0)))
@@ -168,15 +169,33 @@ out_line(const char *fmt, ...)
 void
 out_text(enum out_style style, const char *fmt, ...)
 {
-	struct buf b;
+	struct buf text, b;
 	va_list ap;
 
+	buf_init(&text, TEXT_MAX);
 	buf_init(&b, TEXT_MAX);
 	va_start(ap, fmt);
-	add_clean(&b, fmt, ap);
+	add_clean(&text, fmt, ap);
 	va_end(ap);
-	put_styled(style, b.data, b.len);
+	add_styled(&b, style, out_is_coloured(), text.data, text.len);
+	out_raw(b.data, b.len);
 	buf_fini(&b);
+	buf_fini(&text);
+}
+
+void
+out_add(struct buf *b, enum out_style style, bool coloured, const char *fmt,
+    ...)
+{
+	struct buf text;
+	va_list ap;
+
+	buf_init(&text, TEXT_MAX);
+	va_start(ap, fmt);
+	add_clean(&text, fmt, ap);
+	va_end(ap);
+	add_styled(b, style, coloured, text.data, text.len);
+	buf_fini(&text);
 }
 
 void
@@ -244,21 +263,28 @@ out_table_rows(const struct out_table *t)
 	return (t->n + t->ncols - 1) / t->ncols;
 }
 
+/* Where a table is drawn, and how. */
+struct canvas {
+	struct buf *b;
+	size_t columns; /* 0: no limit */
+	bool coloured;
+};
+
 static void
-put_blanks(size_t n)
+add_blanks(struct buf *b, size_t n)
 {
 	while (n-- > 0)
-		putchar(' ');
+		buf_addc(b, ' ');
 }
 
 /* Cut to room columns, which is not 0. */
 static void
-put_cut(const struct cell *c, size_t room)
+add_cut(const struct canvas *to, const struct cell *c, size_t room)
 {
 	size_t bytes = 0, seen = 0;
 
 	if (c->width <= room) {
-		put_styled(c->style, c->text, c->len);
+		add_styled(to->b, c->style, to->coloured, c->text, c->len);
 		return;
 	}
 	while (bytes < c->len && seen + 1 < room) {
@@ -267,37 +293,39 @@ put_cut(const struct cell *c, size_t room)
 		while (((unsigned char)c->text[bytes] & 0xc0) == 0x80);
 		seen++;
 	}
-	put_styled(c->style, c->text, bytes);
-	fputs("\xe2\x80\xa6", stdout); /* an ellipsis */
+	add_styled(to->b, c->style, to->coloured, c->text, bytes);
+	buf_adds(to->b, "\xe2\x80\xa6"); /* an ellipsis */
 }
 
 static void
-put_row(const struct out_table *t, const struct cell *row, const size_t *widths,
-    size_t columns)
+add_row(const struct canvas *to, const struct out_table *t,
+    const struct cell *row, const size_t *widths)
 {
 	size_t i, pad, at = 0;
 
 	for (i = 0; i < t->ncols; i++) {
 		pad = widths[i] - row[i].width;
 		if (t->cols[i].right)
-			put_blanks(pad);
-		if (i + 1 == t->ncols && columns > at + 8)
-			put_cut(&row[i], columns - at);
+			add_blanks(to->b, pad);
+		if (i + 1 == t->ncols && to->columns > at + 8)
+			add_cut(to, &row[i], to->columns - at);
 		else
-			put_styled(row[i].style, row[i].text, row[i].len);
+			add_styled(to->b, row[i].style, to->coloured,
+			    row[i].text, row[i].len);
 		if (i + 1 == t->ncols)
 			break;
-		put_blanks((t->cols[i].right ? 0 : pad) + 2);
+		add_blanks(to->b, (t->cols[i].right ? 0 : pad) + 2);
 		at += widths[i] + 2;
 	}
-	putchar('\n');
+	buf_addc(to->b, '\n');
 }
 
 void
-out_table_print(struct out_table *t)
+out_table_add(struct out_table *t, struct buf *b, size_t columns, bool coloured)
 {
+	const struct canvas to = { b, columns, coloured };
 	struct cell *head;
-	size_t *widths, i, columns = out_columns();
+	size_t *widths, i;
 
 	while (t->n % t->ncols != 0)
 		out_cell(t, OUT_PLAIN, "%s", "");
@@ -313,15 +341,26 @@ out_table_print(struct out_table *t)
 		if (t->cells[i].width > widths[i % t->ncols])
 			widths[i % t->ncols] = t->cells[i].width;
 	if (t->n > 0)
-		put_row(t, head, widths, columns);
+		add_row(&to, t, head, widths);
 	for (i = 0; i < t->n; i += t->ncols)
-		put_row(t, &t->cells[i], widths, columns);
+		add_row(&to, t, &t->cells[i], widths);
 	for (i = 0; i < t->n; i++)
 		free(t->cells[i].text);
 	free(t->cells);
 	free(widths);
 	free(head);
 	free(t);
+}
+
+void
+out_table_print(struct out_table *t)
+{
+	struct buf b;
+
+	buf_init(&b, SIZE_MAX / 2);
+	out_table_add(t, &b, out_columns(), out_is_coloured());
+	out_raw(b.data, b.len);
+	buf_fini(&b);
 }
 
 /* Durations */

@@ -48,6 +48,9 @@ void out_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Part of a line, escaped, in a style. */
 void out_text(enum out_style style, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* The same into a buf, for what is drawn later. */
+void out_add(struct buf *b, enum out_style style, bool coloured,
+    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* Bytes as they are: only for what we made ourselves or for raw data that
  * the user asked for. */
 void out_raw(const char *p, size_t len);
@@ -70,6 +73,9 @@ void out_cell(struct out_table *t, enum out_style style, const char *fmt, ...)
 size_t out_table_rows(const struct out_table *t);
 /* Nothing at all when it has no rows; frees it. */
 void out_table_print(struct out_table *t);
+/* The same into a buf; columns 0: nothing is cut. */
+void out_table_add(struct out_table *t, struct buf *b, size_t columns,
+    bool coloured);
 
 /* JSON: a list in either form.  Records are complete JSON texts. */
 struct out_list {
