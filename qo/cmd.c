@@ -32,6 +32,7 @@ extern const struct cmd cmd_stats;
 extern const struct cmd cmd_status;
 extern const struct cmd cmd_submit;
 extern const struct cmd cmd_tail;
+extern const struct cmd cmd_top;
 extern const struct cmd cmd_unarchive;
 extern const struct cmd cmd_version;
 extern const struct cmd cmd_wait;
@@ -57,6 +58,7 @@ const struct cmd *const cmd_table[] = {
 	&cmd_unarchive,
 	&cmd_stats,
 	&cmd_workers,
+	&cmd_top,
 	&cmd_pause,
 	&cmd_resume,
 	&cmd_ctl_status,

@@ -266,9 +266,9 @@ show_head(const struct qodstatus *st)
 	char up[OUT_DURATION_SIZE];
 	struct buf when;
 
-	out_line("qod %s, process %lld, %s for %s",
+	out_line("qod %s, process %lld, %s, up %s",
 	    st->version != NULL ? st->version : "of unknown version",
-	    (long long)st->pid, st->state != NULL ? st->state : "up",
+	    (long long)st->pid, st->state != NULL ? st->state : "?",
 	    out_duration_text(st->uptime_ms, up));
 	out_line("configuration %s, generation %lld",
 	    st->config != NULL ? st->config : "(defaults, no file)",
