@@ -134,7 +134,7 @@ replay_decide(struct qo_change *c)
 	/* A time that has passed would end it again at once. */
 	if (qo_wall_is_set(t->expires_at) && t->expires_at.us <= now.us)
 		t->expires_at = QO_WALL_NONE;
-	return qo_ends_pending(c, now, now);
+	return qo_ends_pending(c, now, qo_queue_past(c->q));
 }
 
 static bool

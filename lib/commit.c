@@ -66,7 +66,7 @@ commit_decide(struct qo_change *c)
 	case QO_OUTCOME_RESCHEDULE:
 		return rescheduled(c, now, cm->result->delay_ms);
 	case QO_OUTCOME_REQUEUE:
-		return qo_ends_pending(c, now, now);
+		return qo_ends_pending(c, now, qo_queue_past(c->q));
 	case QO_OUTCOME_CANCELLED:
 		return qo_ends_cancelled(c, now);
 	}

@@ -45,6 +45,15 @@ qo_queue_now(const struct qo_queue *q)
 	return now;
 }
 
+struct qo_wall
+qo_queue_past(const struct qo_queue *q)
+{
+	struct qo_wall lo;
+
+	qo_s3_now(q->s3, &lo, NULL, NULL);
+	return lo;
+}
+
 bool
 qo_queue_time_known(const struct qo_queue *q)
 {

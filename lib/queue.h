@@ -42,6 +42,10 @@ void qo_queue_free(struct qo_queue *q);
 
 /* The middle of server time; before the first Date, the local clock. */
 struct qo_wall qo_queue_now(const struct qo_queue *q);
+/* Its lower bound: a time that has come, by the clock of anybody who knows
+ * server time.  What is due at once is due then; the middle, half a second off
+ * in a process that has seen one Date, would make others wait. */
+struct qo_wall qo_queue_past(const struct qo_queue *q);
 /* False before the first Date: no index-first write may be sent. */
 bool qo_queue_time_known(const struct qo_queue *q);
 /* Runs the loop until the waiting deletes are gone or the store does not

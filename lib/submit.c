@@ -97,9 +97,12 @@ decide(struct qo_change *c)
 	t->timeout_seconds = sub->timeout_seconds;
 	t->max_retries = sub->max_retries;
 	qo_task_set_retry(t, &sub->retry_policy);
-	t->available_at = qo_wall_is_set(sub->available_at)
-	    ? sub->available_at
-	    : later(now, sub->delay_ms);
+	if (qo_wall_is_set(sub->available_at))
+		t->available_at = sub->available_at;
+	else if (sub->delay_ms > 0)
+		t->available_at = later(now, sub->delay_ms);
+	else
+		t->available_at = qo_queue_past(c->q);
 	t->expires_at = sub->expires_at;
 	if (!qo_wall_is_set(t->expires_at) && sub->expires_ms > 0)
 		t->expires_at = later(now, sub->expires_ms);
