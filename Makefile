@@ -37,7 +37,7 @@ B	:= build
 endif
 
 # Programs appear here when they do something real.
-PROGS	:= qo qo-store
+PROGS	:= qo qo-store qo-worker
 WARN	:= -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	   -Wpointer-arith -Wwrite-strings -Wformat=2 -Wvla -Wundef \
 	   -Wold-style-definition
