@@ -8,6 +8,7 @@
 
 #include "log.h"
 #include "run_int.h"
+#include "stray.h"
 #include "xalloc.h"
 
 /* What may be around the output in a verdict. */
@@ -23,8 +24,9 @@ enum {
 };
 
 struct exec {
+	LIST_ENTRY(exec) link;
 	struct run *run;
-	struct reap child;
+	struct reap child;        /* in the list while it has a pid */
 	struct loop_io io[PIPES]; /* fd -1: closed */
 	size_t sent;              /* of the input */
 	struct buf out, verdict;
@@ -36,6 +38,24 @@ pid_t
 exec_pid(const struct exec *x)
 {
 	return x->child.pid;
+}
+
+static bool
+is_running(void *arg, const char *lease)
+{
+	const struct handlers *h = arg;
+	const struct exec *x;
+
+	LIST_FOREACH(x, &h->execs, link)
+	if (strcmp(x->run->task->lease_id, lease) == 0)
+		return true;
+	return false;
+}
+
+void
+exec_sweep(struct handlers *h)
+{
+	stray_sweep(is_running, h);
 }
 
 static void
@@ -63,6 +83,8 @@ exec_free(struct exec *x)
 	if (x == NULL)
 		return;
 	close_pipes(x);
+	if (x->child.pid != 0)
+		LIST_REMOVE(x, link);
 	reap_del(&x->child);
 	buf_fini(&x->out);
 	buf_fini(&x->verdict);
@@ -254,12 +276,14 @@ exited(struct reap *child, int status)
 	struct exec *x = child->arg;
 	int i;
 
+	LIST_REMOVE(x, link);
 	for (i = OUT; i < PIPES; i++)
 		take_rest(x, i);
 	close_pipes(x);
 	scratch_drop(&x->run->handlers->scratch, &x->run->state->sec->account,
 	    x->dir);
 	x->dir = NULL;
+	exec_sweep(x->run->handlers);
 	judge(x, status);
 	run_over(x->run);
 }
@@ -325,6 +349,7 @@ spawn(struct exec *x, struct qo_err *err)
 			close(theirs[i]);
 	if (pid == -1)
 		return -1;
+	LIST_INSERT_HEAD(&sec->all->execs, x, link);
 	reap_add(&x->child, pid, exited, x);
 	r->pid = pid;
 	return 0;

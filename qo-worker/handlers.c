@@ -54,6 +54,12 @@ section_of(struct handlers *h, const struct conf_handler *c)
 /* The end */
 
 static void
+adopted(void *arg)
+{
+	exec_sweep(arg);
+}
+
+static void
 scratch_emptied(void *arg)
 {
 	handlers_ended(arg);
@@ -106,7 +112,8 @@ handlers_new(struct loop *l, const struct conf *conf, const char *config_path,
 	h->area = area;
 	env_task_init(&h->env);
 	scratch_init(&h->scratch, scratch_emptied, h);
-	reap_init();
+	LIST_INIT(&h->execs);
+	reap_init(adopted, h);
 	if (proc_subreaper() == -1)
 		log_warn("subreaper");
 	h->n = conf->nhandlers;
@@ -124,6 +131,7 @@ handlers_free(struct handlers *h)
 
 	if (h == NULL)
 		return;
+	reap_init(NULL, NULL);
 	for (i = 0; i < h->n; i++)
 		section_fini(&h->sections[i]);
 	free(h->sections);

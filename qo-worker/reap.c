@@ -11,6 +11,8 @@
 #define BUCKETS 256
 
 static struct reap *table[BUCKETS];
+static void (*on_adopted)(void *arg);
+static void *adopted_arg;
 
 static struct reap **
 place(pid_t pid)
@@ -75,6 +77,7 @@ static void
 reap_all(void)
 {
 	struct reap *r;
+	bool others = false;
 	int status;
 	pid_t pid;
 
@@ -85,15 +88,21 @@ reap_all(void)
 		status = 0;
 		while (waitpid(pid, &status, __WALL) == -1 && errno == EINTR)
 			continue;
-		if (r == NULL)
+		if (r == NULL) {
+			others = true;
 			continue;
+		}
 		reap_del(r);
 		r->exited(r, status);
 	}
+	if (others && on_adopted != NULL)
+		on_adopted(adopted_arg);
 }
 
 void
-reap_init(void)
+reap_init(void (*adopted)(void *arg), void *arg)
 {
+	on_adopted = adopted;
+	adopted_arg = arg;
 	sig_take(SIGCHLD, reap_all);
 }

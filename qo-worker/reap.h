@@ -19,8 +19,10 @@ struct reap {
 	struct reap *next; /* private */
 };
 
-/* Takes SIGCHLD (after sig_init); whoever owns the loop calls sig_next. */
-void reap_init(void);
+/* Takes SIGCHLD (after sig_init); whoever owns the loop calls sig_next.
+ * adopted (NULL: nobody) is called when children have ended that nobody
+ * waited for: theirs may be ours now. */
+void reap_init(void (*adopted)(void *arg), void *arg);
 /* In the turn of the loop that spawned it.  Borrowed until exited is called,
  * or reap_del. */
 void reap_add(struct reap *r, pid_t pid,

@@ -23,6 +23,7 @@
 struct exec;
 struct instance;
 TAILQ_HEAD(instances, instance);
+LIST_HEAD(execs, exec);
 
 struct section {
 	struct handlers *all;
@@ -49,6 +50,7 @@ struct handlers {
 	struct board_area *area;
 	struct section *sections;
 	size_t n;
+	struct execs execs; /* whose process runs */
 	struct scratch scratch;
 	struct env_task env;
 	struct loop_task notify;
@@ -116,7 +118,9 @@ void run_signal(struct run *r, int signo);
 /* exec.c */
 void exec_start(struct run *r);
 pid_t exec_pid(const struct exec *x); /* 0: has ended */
-void exec_free(struct exec *x);       /* NULL is fine */
+/* Kills what attempts that are over have left behind. */
+void exec_sweep(struct handlers *h);
+void exec_free(struct exec *x); /* NULL is fine */
 
 /* serve.c */
 void serve_init(struct section *sec);

@@ -142,8 +142,8 @@ pause_over(struct loop_timer *t)
 	section_freed(t->arg);
 }
 
-/* A process that ended before it had answered anything: the next one will
- * hardly do better, so it waits. */
+/* A process that ended before it had answered anything, or did not even
+ * start: the next one will hardly do better, so it waits. */
 static void
 back_off(struct section *sec, int64_t uptime_ms, const char *why)
 {
@@ -153,8 +153,8 @@ back_off(struct section *sec, int64_t uptime_ms, const char *why)
 	loop_timer_set_ms(sec->all->loop, &sec->pause, sec->delay_ms,
 	    pause_over, sec);
 	if (first)
-		log_warnx("handler %s: %s before it answered anything; its "
-			  "tasks are left to others in between tries",
+		log_warnx("handler %s: %s; its tasks are left to others "
+			  "between tries",
 		    sec->conf->name, why);
 }
 
@@ -451,7 +451,7 @@ exited(struct reap *child, int status)
 	struct section *sec = in->sec;
 	struct handlers *h = sec->all;
 	int64_t uptime;
-	char how[128];
+	char how[128], why[192];
 	int left = 0;
 	bool early;
 
@@ -464,8 +464,9 @@ exited(struct reap *child, int status)
 	take_err(in);
 	early = !in->ours && in->served == 0;
 	uptime = qo_mono_diff_us(in->started, loop_now(h->loop)) / QO_US_PER_MS;
+	snprintf(why, sizeof(why), "%s before it answered anything", how);
 	if (early)
-		back_off(sec, uptime, how);
+		back_off(sec, uptime, why);
 	else if (!in->ours && in->run == NULL)
 		log_warnx("handler %s: an idle process %s", sec->conf->name,
 		    how);

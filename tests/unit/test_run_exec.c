@@ -538,6 +538,73 @@ START_TEST(test_grandchildren)
 }
 END_TEST
 
+/* Leaves the group; the end does not wait for it. */
+START_TEST(test_escapee)
+{
+	struct fx_run f;
+	pid_t pid;
+
+	fx_handler("daemon", "",
+	    "setsid sh -c 'echo $$ >$D/kid; exec sleep 1000' &\n"
+	    "while [ ! -s $D/kid ]; do sleep 0.01; done; echo main");
+	fx_begin();
+	fx_run(&f, "daemon", "{}");
+	fx_assert_output(&f, "\"main\"");
+	fx_fini(&f);
+	pid = fx_number("kid");
+	fx_gone(pid);
+	fx_no_children();
+}
+END_TEST
+
+/* The same from further below: its parent dies after the handler, and when it
+ * is killed it leaves one of its own. */
+START_TEST(test_escapee_of_escapee)
+{
+	struct fx_run f;
+
+	fx_handler("daemons", "",
+	    "sh -c 'setsid sh -c \"setsid sh -c \\\"echo \\\\\\$\\\\\\$ "
+	    ">$D/kid; exec sleep 1000\\\" & sleep 1000\" & sleep 1000' &\n"
+	    "while [ ! -s $D/kid ]; do sleep 0.01; done; echo main");
+	fx_begin();
+	fx_run(&f, "daemons", "{}");
+	fx_assert_output(&f, "\"main\"");
+	fx_fini(&f);
+	fx_gone(fx_number("kid"));
+	fx_no_children();
+}
+END_TEST
+
+/* Those of an attempt that still runs are not touched by another's end. */
+START_TEST(test_others_escapee)
+{
+	struct fx_run f, g;
+	pid_t pid;
+
+	fx_handler("daemon", "",
+	    "setsid sh -c 'echo $$ >$D/kid; exec sleep 1000' & sleep 1000");
+	fx_handler("quick", "", "exit 0");
+	fx_begin();
+	fx_init(&f, "daemon", "{}");
+	fx_start(&f);
+	pid = fx_number("kid");
+	/* As if it had become a daemon: a stranger's child is ours. */
+	kill(-f.r.pid, 0);
+	fx_init(&g, "quick", "{}");
+	g.task.lease_id = "0d5c1f6a-0000-4000-8000-000000000003";
+	fx_start(&g);
+	fx_wait(&g);
+	fx_fini(&g);
+	ck_assert(fx_alive(pid));
+	run_stop(&f.r, RUN_FENCE);
+	fx_wait(&f);
+	fx_fini(&f);
+	fx_gone(pid);
+	fx_no_children();
+}
+END_TEST
+
 START_TEST(test_forks)
 {
 	struct fx_run f;
@@ -609,6 +676,9 @@ suite(void)
 	tcase_add_test(tc, test_stopped_process);
 	tcase_add_test(tc, test_fini_early);
 	tcase_add_test(tc, test_grandchildren);
+	tcase_add_test(tc, test_escapee);
+	tcase_add_test(tc, test_escapee_of_escapee);
+	tcase_add_test(tc, test_others_escapee);
 	tcase_add_test(tc, test_forks);
 	tcase_add_test(tc, test_thousand);
 	suite_add_tcase(s, tc);

@@ -1,0 +1,78 @@
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "proc.h"
+#include "reap.h"
+#include "stray.h"
+
+#define TEXT_MAX ((size_t)1 << 20)
+
+/* A file below /proc; false when it can not be read. */
+static bool
+slurp(const char *path, struct buf *b)
+{
+	int fd, rv;
+
+	buf_reset(b);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd == -1)
+		return false;
+	rv = io_read_all(fd, b);
+	close(fd);
+	return rv == 0;
+}
+
+/* The lease in an environment; NULL when there is none. */
+static const char *
+lease_of(const struct buf *environment)
+{
+	static const char name[] = "QO_LEASE_ID=";
+	const char *p = environment->data, *end = p + environment->len;
+
+	for (; p < end; p += strlen(p) + 1)
+		if (strncmp(p, name, sizeof(name) - 1) == 0)
+			return p + sizeof(name) - 1;
+	return NULL;
+}
+
+static void
+look_at(pid_t pid, struct buf *b, bool (*running)(void *arg, const char *lease),
+    void *arg)
+{
+	const char *lease;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	if (!slurp(path, b))
+		return;
+	lease = lease_of(b);
+	if (lease == NULL || running(arg, lease))
+		return;
+	if (getpgid(pid) == pid)
+		proc_signal_group(pid, SIGKILL);
+	proc_signal(pid, SIGKILL);
+}
+
+void
+stray_sweep(bool (*running)(void *arg, const char *lease), void *arg)
+{
+	struct buf children, environment;
+	char *p, *end;
+	long pid;
+
+	buf_init(&children, TEXT_MAX);
+	buf_init(&environment, TEXT_MAX);
+	if (slurp("/proc/thread-self/children", &children)) {
+		for (p = children.data; (pid = strtol(p, &end, 10)) > 0;
+		     p = end)
+			if (!reap_knows((pid_t)pid))
+				look_at((pid_t)pid, &environment, running, arg);
+	}
+	buf_fini(&children);
+	buf_fini(&environment);
+}
