@@ -292,6 +292,54 @@ START_TEST(test_cell_unfinished)
 }
 END_TEST
 
+/* Large, so that a read is often overtaken by two writes. */
+struct large {
+	uint64_t n[512];
+};
+
+static void __attribute__((noreturn)) write_large(void *shared)
+{
+	CELL_OF(sizeof(struct large)) *cell = shared;
+	struct large r;
+	size_t i;
+
+	for (r.n[0] = 1;; r.n[0]++) {
+		for (i = 1; i < 512; i++)
+			r.n[i] = r.n[0];
+		cell_write(cell, &r);
+	}
+}
+
+START_TEST(test_cell_overtaken)
+{
+	CELL_OF(sizeof(struct large)) * cell;
+	uint64_t last = 0;
+	struct large r;
+	size_t i, whole = 0;
+	pid_t pid;
+
+	cell = mmap(NULL, sizeof(*cell), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(cell, MAP_FAILED);
+	if ((pid = fork()) == 0)
+		write_large(cell);
+	while (whole < 20000) {
+		if (!cell_read(cell, &r))
+			continue;
+		whole++;
+		for (i = 1; i < 512 && r.n[i] == r.n[0]; i++)
+			continue;
+		ck_assert_uint_eq(i, 512);
+		ck_assert_uint_ge(r.n[0], last);
+		last = r.n[0];
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	ck_assert(cell_read(cell, &r));
+	ck_assert_uint_eq(r.n[511], r.n[0]);
+}
+END_TEST
+
 /* What the writer knows to be so, in memory that outlives it. */
 struct truth {
 	_Atomic uint64_t claimed;   /* the slot was set, now it claims */
@@ -510,6 +558,7 @@ main(void)
 	tcase_add_test(tc, test_numbers);
 	tcase_add_test(tc, test_slots);
 	tcase_add_test(tc, test_cell_unfinished);
+	tcase_add_test(tc, test_cell_overtaken);
 	tcase_add_test(tc, test_killed_writer);
 	tcase_add_test(tc, test_read_only);
 	tcase_add_test(tc, test_spoilt_area);
