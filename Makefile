@@ -125,8 +125,9 @@ $(TOOLS): %: %.o $(B)/tests/unit/faultproxy.o $(B)/libqo.a
 
 # The crash points are in objects of their own, which come before the library.
 OF_FAULTS := $(patsubst %,$(B)/faults/lib/%.o,fault s3_flight)
-$(B)/tests/unit/test_crashpoints: $(OF_FAULTS)
-$(B)/tests/unit/test_crashpoints.o: OURS += -DQO_FAULTS
+CRASHING := $(addprefix $(B)/tests/unit/,test_crashpoints test_schedule_fire)
+$(CRASHING): $(OF_FAULTS)
+$(CRASHING:%=%.o): OURS += -DQO_FAULTS
 $(OF_FAULTS): $(B)/faults/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) $(OURS) -DQO_FAULTS $(WERROR) $(call pkg_cflags,$(PKG_lib)) \
@@ -180,6 +181,7 @@ endif
 
 $(B)/tests/unit/test_s3_tls: PKG_test := libssl
 $(B)/tests/unit/test_wrong_clock: LDLIBS += -Wl,--wrap=qo_wall_local
+$(B)/tests/unit/test_schedule_fire: LDLIBS += -Wl,--wrap=qo_queue_now
 $(B)/tests/unit/test_slow_walk: LDLIBS += -Wl,--wrap=qo_mono_now
 
 # Counts the hashes that are computed.

@@ -52,6 +52,13 @@ qo_submission_check(const struct qo_submission *s, struct qo_err *err)
 
 /* The change */
 
+/* Others may have submitted, or be submitting, the same. */
+static bool
+is_shared(const struct qo_submission *sub)
+{
+	return sub->idempotency_key != NULL || sub->derived_id != NULL;
+}
+
 static struct qo_submit *
 submit_of(struct qo_change *c)
 {
@@ -123,7 +130,7 @@ decide(struct qo_change *c)
 	    t->generation);
 	/* The first try of a random id: nobody else knows the name, so the
 	 * bare form is as good and shorter. */
-	if (sub->idempotency_key == NULL && c->nwrites == 0)
+	if (!is_shared(sub) && c->nwrites == 0)
 		c->entry.nonce[0] = '\0';
 	return QO_VERDICT_WRITE;
 }
@@ -133,7 +140,7 @@ shows(struct qo_change *c, const struct qo_task *found)
 {
 	const struct qo_submit *s = submit_of(c);
 
-	/* A random id is nobody else's. */
+	/* A random id is nobody else's, a derived one always the same. */
 	if (s->sub->idempotency_key == NULL)
 		return true;
 	return strcmp(found->task_type, s->sub->task_type) == 0 &&
@@ -172,6 +179,8 @@ qo_submit_init(struct qo_submit *s, struct qo_queue *q,
 	if (sub->idempotency_key != NULL)
 		qo_uuid_derive(q->prefix, QO_DERIVE_KEY, sub->idempotency_key,
 		    strlen(sub->idempotency_key), id);
+	else if (sub->derived_id != NULL)
+		strlcpy(id, sub->derived_id, sizeof(id));
 	else
 		qo_uuid_v4(id);
 	qo_change_init(&s->change, q, &submit_kind, id);
@@ -194,7 +203,7 @@ start_change(struct qo_submit *s)
 	c->done = on_changed;
 	c->arg = s;
 	/* A random id need not be looked for. */
-	c->loaded = s->sub->idempotency_key == NULL;
+	c->loaded = !is_shared(s->sub);
 	qo_change_start(c);
 }
 

@@ -30,6 +30,9 @@ struct qo_submission {
 	struct qo_wall expires_at;   /* QO_WALL_NONE: never */
 	int64_t expires_ms; /* 0: none; used when expires_at is not set */
 	const char *idempotency_key; /* NULL: a random id */
+	/* Or an id of our own that was derived from what the task stands for
+	 * (uuid.h): what is found under it is that task. */
+	const char *derived_id;
 	enum qo_priority priority;
 	struct qo_json tags;     /* an object; p == NULL: none */
 	int64_t max_reschedules; /* -1: no limit */
