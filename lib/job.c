@@ -8,7 +8,11 @@
 #include "jtext.h"
 #include "utf8.h"
 
-#define OUTPUT_DEPTH 512 /* what the worker takes */
+/* What the worker takes. */
+#define OUTPUT_DEPTH   512
+#define PROGRESS_DEPTH 64
+#define PROGRESS_MAX   ((size_t)64 << 10)
+#define SECONDS_MAX    315360000.0 /* ten years */
 
 struct qo_job_memory {
 	struct qo_job_memory *next;
@@ -139,8 +143,8 @@ add_seconds(struct qo_text *t, double seconds)
 	/* Not a number, or below 0 */
 	if (!(seconds > 0))
 		seconds = 0;
-	if (seconds > 1e9)
-		seconds = 1e9;
+	if (seconds > SECONDS_MAX)
+		seconds = SECONDS_MAX;
 	ms = (long long)(seconds * 1000 + 0.5);
 	addf(t, "%lld", ms / 1000);
 	if (ms % 1000 != 0)
@@ -187,7 +191,7 @@ qo_progress(struct qo_job *job, const char *fmt, ...)
 {
 	struct qo_job_state *s = job->state;
 	struct qo_text *t;
-	size_t start, at;
+	size_t start, len, at;
 	va_list ap;
 
 	t = new_line(s, "{\"progress\":");
@@ -195,8 +199,9 @@ qo_progress(struct qo_job *job, const char *fmt, ...)
 	va_start(ap, fmt);
 	vaddf(t, fmt, ap);
 	va_end(ap);
-	if (qo_jtext_check(t->p + start, t->len - start, OUTPUT_DEPTH, &at) !=
-	    NULL)
+	len = t->len - start;
+	if (len > PROGRESS_MAX ||
+	    qo_jtext_check(t->p + start, len, PROGRESS_DEPTH, &at) != NULL)
 		return -1;
 	one_line(t, start);
 	add(t, "}");

@@ -55,7 +55,9 @@ struct qo_job {
 	/* Rises with every start of this task: a fencing token. */
 	int64_t attempt;
 	const char *lease_id;
-	const char *idempotency_key; /* the same for all attempts */
+	/* The one that it was submitted with, else its id: the same for all
+	 * attempts. */
+	const char *idempotency_key;
 	const char *workflow_id;
 	const char *step;
 	const char *deadline; /* RFC 3339, UTC: SIGTERM comes then */
@@ -87,7 +89,8 @@ int qo_serve(void (*run)(struct qo_job *job, void *arg), void *arg);
  * qo_cancelled().
  */
 /* Completed; the format makes JSON.  Text that is not JSON, not UTF-8 or
- * nested in more than 512 levels makes it a retry that says so. */
+ * nested in more than 512 levels makes it a retry that says so.  No object
+ * may have a key twice. */
 void qo_complete(struct qo_job *job, const char *fmt, ...) QO_PRINTF(2, 3);
 /* The same for JSON that is at hand. */
 void qo_complete_json(struct qo_job *job, const char *json, size_t len);
@@ -108,8 +111,9 @@ void qo_wait_signal(struct qo_job *job, const char *name,
 void qo_wait_tasks(struct qo_job *job, const char *const *ids, size_t n);
 
 /* While it runs. */
-/* How far it is; the format makes JSON of any form.  -1: it did not, and
- * nothing was sent. */
+/* How far it is; the format makes JSON of any form, up to 64 KiB and 64
+ * levels.  -1: it did not, and nothing was sent.  In exec mode nobody is
+ * told. */
 int qo_progress(struct qo_job *job, const char *fmt, ...) QO_PRINTF(2, 3);
 /* A line for the log of this attempt. */
 void qo_log(struct qo_job *job, const char *fmt, ...) QO_PRINTF(2, 3);

@@ -196,7 +196,9 @@ run_verdict(struct run *r, const struct reply *rep)
 		r->outcome = QO_OUTCOME_RESCHEDULE;
 		return;
 	case REPLY_CANCELLED:
-		r->outcome = QO_OUTCOME_CANCELLED;
+		/* It obeyed SIGTERM, and can not know what that was for. */
+		if (!run_was_stopped(r))
+			r->outcome = QO_OUTCOME_CANCELLED;
 		return;
 	case REPLY_RETRY:
 	case REPLY_FAILED:

@@ -14,7 +14,8 @@
  *	too much output		RETRY, kind "output"; killed at once
  *	a verdict (reply.h)	what it says, also when it came within the grace
  *				after a time-out or a drain; an exit that is
- *				not 0 is then noted in the log
+ *				not 0 is then noted in the log; "cancelled"
+ *				within the grace is no more than obedience
  *	a bad verdict		RETRY, kind "verdict" (but see the next two)
  *	timed out		RETRY, kind "timeout"
  *	drained			REQUEUE: no retry is used up

@@ -3,8 +3,8 @@
 //
 // A stand-in for a mail service: the outbox is a directory.  A task can run
 // twice: its worker may die after the message has left and before that was
-// noted.  So every message has the task's idempotency key (or its id) as its
-// name, which is the same for all attempts, and a second one is noticed.
+// noted.  So every message has its task's idempotency key as its name, which is
+// the same for all attempts, and a second one is noticed.
 // Services that send mail or charge cards take such a key with their requests.
 //
 //	[handler mail]
@@ -41,7 +41,7 @@ qo.handler("mail.welcome", async (task) => {
   if (typeof to !== "string" || !/^[^@\s]+@[^@\s]+$/.test(to))
     throw new qo.Fail(`no address: ${JSON.stringify(to)}`);
   const text = `To: ${to}\nSubject: Welcome\n\nHello ${name ?? "there"}!\n`;
-  const sent = await deliver(task.idempotencyKey ?? task.id, text, task.signal);
+  const sent = await deliver(task.idempotencyKey ?? "by hand", text, task.signal);
   console.log(sent.again ? "was sent before" : "sent");
   return { to, ...sent };
 });

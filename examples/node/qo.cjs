@@ -32,7 +32,11 @@
 const fs = require("node:fs");
 const util = require("node:util");
 
-const DEPTH_MAX = 512; // levels of [] and {} that the worker takes
+// What the worker takes.
+const DEPTH_MAX = 512; // levels of [] and {}
+const PROGRESS_DEPTH_MAX = 64;
+const PROGRESS_MAX = 65536;
+const SECONDS_MAX = 315360000;
 const EX_DATAERR = 65;
 const EX_TEMPFAIL = 75;
 const EX_PROTOCOL = 76;
@@ -142,7 +146,7 @@ class WaitTasks extends Verdict {
 
 /** @param {number} n */
 function seconds(n) {
-  return n > 0 ? Math.round(n * 1000) / 1000 : 0;
+  return n > 0 ? Math.round(Math.min(n, SECONDS_MAX) * 1000) / 1000 : 0;
 }
 
 /** One attempt of one task. */
@@ -165,7 +169,8 @@ class Task {
     this.attempt = Number(fields.attempt ?? 1);
     /** @type {string | undefined} */
     this.leaseId = fields.lease_id ?? undefined;
-    /** The same for all attempts. @type {string | undefined} */
+    /** The one that it was submitted with, else its id: the same for all
+     * attempts. @type {string | undefined} */
     this.idempotencyKey = fields.idempotency_key ?? undefined;
     /** @type {string | undefined} */
     this.workflowId = fields.workflow_id ?? undefined;
@@ -179,9 +184,13 @@ class Task {
     this.input = input;
   }
 
-  /** Says how far it is: any value that is JSON. @param {unknown} value */
+  /** Says how far it is: any value that is JSON, up to 64 KiB.  In exec mode
+   * nobody is told. @param {unknown} value */
   progress(value) {
-    this.#channel.send({ progress: value ?? null });
+    const line = encode({ progress: value ?? null }, PROGRESS_DEPTH_MAX);
+    if (Buffer.byteLength(line) > PROGRESS_MAX)
+      throw new RangeError("the progress is larger than 64 KiB");
+    this.#channel.send(line);
   }
 
   /** Adds a line to the log of this attempt. @param {unknown} text */
@@ -239,16 +248,17 @@ function find(type) {
   throw new Retry(`no function of this program handles the type "${type}"`);
 }
 
-/** One line of JSON; throws when it can not be said so.
+/** A message as one line of JSON, its value being nested in at most so many
+ * levels; throws when it can not be said so.
  * @param {Record<string, unknown>} value */
-function encode(value) {
+function encode(value, levels = DEPTH_MAX) {
   const text = JSON.stringify(value);
   // JSON.stringify writes half of a surrogate pair, and only that, as an
   // escape; the worker would refuse it.
   if (/(?:^|[^\\])(?:\\\\)*\\ud[89a-f]/.test(text))
     throw new TypeError("half of a surrogate pair");
-  if (text.length > 2 * DEPTH_MAX && depth(text) > DEPTH_MAX + 1)
-    throw new RangeError(`nested in more than ${DEPTH_MAX} levels`);
+  if (text.length > 2 * levels && depth(text) > levels + 1)
+    throw new RangeError(`nested in more than ${levels} levels`);
   return text + "\n";
 }
 
@@ -295,15 +305,14 @@ class Channel {
     this.framed = framed; // serve mode: progress and logs are lines too
   }
 
-  /** @param {Record<string, unknown>} message */
-  send(message) {
-    const line = encode(message);
+  /** @param {string} line */
+  send(line) {
     if (this.framed) writeAll(this.fd, line);
   }
 
   /** @param {string} text */
   log(text) {
-    if (this.framed) this.send({ log: plain(text) });
+    if (this.framed) this.send(encode({ log: plain(text) }));
     else writeAll(2, text + "\n");
   }
 }
@@ -322,11 +331,11 @@ function encodeVerdict(answer) {
 /** The verdict for what a function threw. @param {unknown} e @param {Task} task */
 function thrown(e, task) {
   if (e instanceof Verdict) return encodeVerdict(e.answer());
-  // What fetch() and others throw when their signal is aborted.
-  const name = e instanceof Error ? e.name : "";
-  if (task.cancelled && name === "AbortError")
-    return encodeVerdict(new Cancelled().answer());
-  task.log(e instanceof Error && e.stack ? e.stack : util.inspect(e));
+  // What else should fetch() and others do when they are aborted?
+  const aborted = e instanceof Error && e.name === "AbortError";
+  if (!(task.cancelled && aborted))
+    task.log(e instanceof Error && e.stack ? e.stack : util.inspect(e));
+  if (task.cancelled) return encodeVerdict(new Cancelled().answer());
   return encodeVerdict({ status: "retry", error: String(e) });
 }
 

@@ -42,7 +42,11 @@ import traceback
 __all__ = ["Cancelled", "Fail", "Reschedule", "Retry", "Task", "WaitSignal",
            "WaitTasks", "handler", "run"]
 
-DEPTH_MAX = 512  # levels of [] and {} that the worker takes
+# What the worker takes.
+DEPTH_MAX = 512  # levels of [] and {}
+PROGRESS_DEPTH_MAX = 64
+PROGRESS_MAX = 65536
+SECONDS_MAX = 315360000
 EX_DATAERR, EX_TEMPFAIL, EX_PROTOCOL = 65, 75, 76
 
 
@@ -126,7 +130,7 @@ class Cancelled(BaseException):
 def _seconds(value):
     if isinstance(value, datetime.timedelta):
         value = value.total_seconds()
-    return max(0, round(value, 3))
+    return round(min(max(0, value), SECONDS_MAX), 3)
 
 
 # Tasks.
@@ -143,7 +147,8 @@ class Task:
         #: Rises with every start of this task: a fencing token.
         self.attempt = int(fields.get("attempt") or 1)
         self.lease_id = fields.get("lease_id")
-        #: The same for all attempts; None when the task was given none.
+        #: The one that it was submitted with, else its id: the same for all
+        #: attempts.
         self.idempotency_key = fields.get("idempotency_key")
         self.workflow_id = fields.get("workflow_id")
         self.step = fields.get("step")
@@ -154,8 +159,12 @@ class Task:
         self.input = value
 
     def progress(self, value):
-        """Says how far it is: any value that is JSON."""
-        self._channel.send({"progress": value})
+        """Says how far it is: any value that is JSON, up to 64 KiB.  In exec
+        mode nobody is told."""
+        line = _encode({"progress": value}, PROGRESS_DEPTH_MAX)
+        if len(line) > PROGRESS_MAX:
+            raise ValueError("the progress is larger than 64 KiB")
+        self._channel.send(line)
 
     def log(self, text):
         """Adds a line to the log of this attempt."""
@@ -232,13 +241,14 @@ def _find(task_type):
 
 # Text.
 
-def _encode(value):
-    """One line of JSON.  ValueError or TypeError: it can not be said so."""
+def _encode(value, levels=DEPTH_MAX):
+    """A message as one line of JSON, its value being nested in at most so
+    many levels.  ValueError or TypeError: it can not be said so."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False,
                       separators=(",", ":"))
-    if text.count("[") + text.count("{") > DEPTH_MAX and \
-            _depth(text) > DEPTH_MAX + 1:
-        raise ValueError("nested in more than %d levels" % DEPTH_MAX)
+    if text.count("[") + text.count("{") > levels and \
+            _depth(text) > levels + 1:
+        raise ValueError("nested in more than %d levels" % levels)
     return text.encode() + b"\n"
 
 
@@ -271,15 +281,14 @@ class _Channel:
         self.framed = framed  # serve mode: progress and logs are lines too
         self.lock = threading.Lock()
 
-    def send(self, message):
-        line = _encode(message)
+    def send(self, line):
         if self.framed:
             with self.lock:
                 _write(self.fd, line)
 
     def log(self, text):
         if self.framed:
-            self.send({"log": _plain(text)})
+            self.send(_encode({"log": _plain(text)}))
         else:
             sys.stderr.write(_plain(text) + "\n")
             sys.stderr.flush()
@@ -365,6 +374,8 @@ class _Runner:
             raise
         except BaseException as e:
             task.log(_traceback(e))
+            if task.cancelled:  # what else should a call do that is cut short
+                return _encode_error(Cancelled().answer())
             text = "".join(traceback.format_exception_only(type(e), e))
             return _encode_error({"status": "retry", "error": text.strip()})
         try:

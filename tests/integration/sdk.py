@@ -33,7 +33,8 @@ def command(lang):
 class Peer:
     """A handler, and the worker's ends of its pipes."""
 
-    def __init__(self, argv, serve=True, env=None, result=False):
+    def __init__(self, argv, serve=True, env=None, result=False,
+                 group=False):
         env = dict(env or {}, PATH=os.environ["PATH"],
                    PYTHONDONTWRITEBYTECODE="1")
         if serve:
@@ -46,7 +47,8 @@ class Peer:
         self.err = tempfile.TemporaryFile()
         self.proc = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=self.err, env=env, pass_fds=fds, bufsize=0)
+            stderr=self.err, env=env, pass_fds=fds, bufsize=0,
+            start_new_session=group)
         for fd in fds:
             os.close(fd)
         self.buffer = b""
@@ -112,6 +114,19 @@ class Peer:
             text += more
         os.close(self.result)
         return json.loads(text)
+
+
+def wait_for(true):
+    limit = time.monotonic() + LIMIT
+    while not true():
+        if time.monotonic() > limit:
+            raise AssertionError("waited in vain")
+        time.sleep(0.01)
+
+
+def children(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+        return f.read().split()
 
 
 def completed(output):
@@ -198,6 +213,16 @@ def _(lang):
         a = p.ask("deep", 513)
         eq((a["status"], a["error"][:37]),
            ("retry", "the handler's output is no JSON: nest"))
+        p.end()
+
+
+@all_of("progress_limits")
+def _(lang):
+    with Peer(command(lang)) as p:
+        eq(len(p.ask("progress")["progress"]) >= 65000, True)
+        if isinstance(p.hear()["progress"], list) is False:
+            raise AssertionError("no nested one")
+        eq(p.hear(), completed([0, -1, 0, -1]))
         p.end()
 
 
@@ -300,9 +325,7 @@ def _(lang):
     env = dict(ENV, QO_TASK_TYPE="wait")
     with Peer(command(lang), False, env, True) as p:
         p.proc.stdin.close()
-        limit = time.monotonic() + LIMIT
-        while "waiting" not in p.log() and time.monotonic() < limit:
-            time.sleep(0.01)
+        wait_for(lambda: "waiting" in p.log())
         p.proc.send_signal(signal.SIGTERM)
         eq(p.verdict(), {"status": "cancelled"})
         eq(p.proc.wait(LIMIT), 0)
@@ -372,6 +395,19 @@ def _():
         for _ in range(3):
             cancel(p, "wait.async", {"status": "cancelled"})
         cancel(p, "wait.stubborn", completed("finished all the same"))
+        p.end()
+
+
+@case("python_child_is_killed_too")
+def _():
+    """The signal goes to the whole group, and subprocess complains."""
+    with Peer(command("python"), group=True) as p:
+        p.task("wait.child")
+        eq(p.hear(), {"log": "waiting"})
+        wait_for(lambda: children(p.proc.pid))
+        os.killpg(p.proc.pid, signal.SIGTERM)
+        eq("CalledProcessError" in p.hear()["log"], True)
+        eq(p.hear(), {"status": "cancelled"})
         p.end()
 
 

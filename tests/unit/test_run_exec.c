@@ -412,6 +412,10 @@ START_TEST(test_stops)
 	    "trap 'echo \"{\\\"status\\\":\\\"completed\\\",\\\"output\\\":5}\""
 	    " >&3; exit 0' TERM; echo 1 >$D/ready\n"
 	    "while :; do sleep 0.02; done");
+	fx_handler("obeys", "grace = 60s",
+	    "trap 'echo \"{\\\"status\\\":\\\"cancelled\\\"}\""
+	    " >&3; exit 0' TERM; echo 1 >$D/ready\n"
+	    "while :; do sleep 0.02; done");
 	fx_handler("half", "grace = 60s",
 	    "trap 'printf {\\\"stat >&3; exit 0' TERM; echo 1 >$D/ready\n"
 	    "while :; do sleep 0.02; done");
@@ -436,6 +440,16 @@ START_TEST(test_stops)
 	stop(&f, "word", RUN_CANCEL);
 	ck_assert_int_eq(f.r.outcome, QO_OUTCOME_CANCELLED);
 	ck_assert_ptr_null(f.r.result.output.p);
+	fx_fini(&f);
+	/* Whatever the SIGTERM was for, it takes it for a cancel. */
+	stop(&f, "obeys", RUN_DRAIN);
+	ck_assert_int_eq(f.r.outcome, QO_OUTCOME_REQUEUE);
+	fx_fini(&f);
+	stop(&f, "obeys", RUN_TIMEOUT);
+	fx_assert(&f, QO_OUTCOME_RETRY, "timeout", "ran longer than");
+	fx_fini(&f);
+	stop(&f, "obeys", RUN_CANCEL);
+	ck_assert_int_eq(f.r.outcome, QO_OUTCOME_CANCELLED);
 	fx_fini(&f);
 	/* Half a word does not. */
 	stop(&f, "half", RUN_DRAIN);

@@ -40,6 +40,22 @@ deep(struct qo_job *job)
 	qo_complete_json(job, text, 2 * (size_t)n);
 }
 
+/* What the worker would refuse is not sent. */
+static void
+progress(struct qo_job *job)
+{
+	const char *deepest = "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["
+			      "[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"
+			      "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]";
+	int rv[4];
+
+	rv[0] = qo_progress(job, "\"%65534s\"", "");
+	rv[1] = qo_progress(job, "\"%65535s\"", "");
+	rv[2] = qo_progress(job, "%s", deepest);
+	rv[3] = qo_progress(job, "[%s]", deepest);
+	qo_complete(job, "[%d,%d,%d,%d]", rv[0], rv[1], rv[2], rv[3]);
+}
+
 static void
 child(struct qo_job *job)
 {
@@ -77,6 +93,8 @@ run(struct qo_job *job, void *arg)
 		qo_wait_tasks(job, ids, 2);
 	else if (strcmp(type, "bad") == 0)
 		qo_complete(job, "nan");
+	else if (strcmp(type, "progress") == 0)
+		progress(job);
 	else if (strcmp(type, "deep") == 0)
 		deep(job);
 	else if (strcmp(type, "child") == 0)

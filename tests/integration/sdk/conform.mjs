@@ -45,6 +45,20 @@ qo.handler("deep", (task) => {
   for (let i = 1; i < task.input; i++) value = [value];
   return value;
 });
+qo.handler("progress", (task) => {
+  const tell = (value) => {
+    try {
+      task.progress(value);
+      return 0;
+    } catch (e) {
+      if (e instanceof RangeError) return -1;
+      throw e;
+    }
+  };
+  const nested = (n) => (n > 1 ? [nested(n - 1)] : []);
+  return [tell(" ".repeat(65000)), tell(" ".repeat(65535)), tell(nested(64)),
+    tell(nested(65))];
+});
 qo.handler("child", () => {
   spawnSync("echo", ["child"], { stdio: ["ignore", 2, 2] });
 });

@@ -74,6 +74,22 @@ def deep(task):
     return value
 
 
+@qo.handler("progress")
+def progress(task):
+    def tell(value):
+        try:
+            task.progress(value)
+            return 0
+        except ValueError:
+            return -1
+
+    def nested(n):
+        return [nested(n - 1)] if n > 1 else []
+
+    return [tell(" " * 65000), tell(" " * 65535), tell(nested(64)),
+            tell(nested(65))]
+
+
 @qo.handler("child")
 def child(task):
     subprocess.run("cat; echo child", shell=True, check=True)
@@ -100,6 +116,12 @@ async def wait_async(task):
 def wait_interrupt(task):
     task.log("waiting")
     time.sleep(600)
+
+
+@qo.handler("wait.child")
+def wait_child(task):
+    task.log("waiting")
+    subprocess.run(["sleep", "600"], check=True)
 
 
 @qo.handler("wait.stubborn")
