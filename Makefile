@@ -37,7 +37,7 @@ B	:= build
 endif
 
 # Programs appear here when they do something real.
-PROGS	:= qo qo-store qo-worker
+PROGS	:= qo qo-store qo-worker qo-monitor
 WARN	:= -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	   -Wpointer-arith -Wwrite-strings -Wformat=2 -Wvla -Wundef \
 	   -Wold-style-definition
@@ -177,6 +177,12 @@ OF_WORKER := $(filter $(B)/tests/unit/test_run_% $(B)/tests/unit/test_worker_% \
 	   $(B)/bench/run_%,$(UNIT) $(BENCH))
 ifneq ($(OF_WORKER),)
 $(OF_WORKER): $(filter-out %/main.o,$(call objs,qo-worker))
+endif
+
+# And for those of qo-monitor.
+OF_MONITOR := $(filter $(B)/tests/unit/test_monitor_%,$(UNIT))
+ifneq ($(OF_MONITOR),)
+$(OF_MONITOR): $(filter-out %/main.o,$(call objs,qo-monitor))
 endif
 
 $(B)/tests/unit/test_s3_tls: PKG_test := libssl

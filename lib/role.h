@@ -64,10 +64,10 @@ struct role {
 	struct conf *conf;
 	/* out, after role_start; never NULL */
 	struct board_area *area;
+	struct board *board; /* of all processes, to be read; NULL: alone */
 	/* private */
 	struct loop_io ctl, signals;
 	struct loop_timer beat;
-	struct board *board;
 	int64_t offset;
 	bool draining, told_ready;
 	struct role_msg *unsent, **unsent_tail;

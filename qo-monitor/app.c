@@ -1,0 +1,286 @@
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "app.h"
+#include "attach.h"
+#include "endpoint.h"
+#include "log.h"
+#include "monitor.h"
+#include "passes.h"
+#include "recover.h"
+#include "workers.h"
+#include "xalloc.h"
+
+#define COUNT_MS 1000
+
+_Static_assert(QO_S3_OPS <= BOARD_S3_OUTCOMES - BOARD_S3_OPS &&
+	QO_S3_OUTCOMES <= BOARD_COUNTERS - BOARD_S3_OUTCOMES,
+    "the board has too few counters for the store's requests");
+
+struct app {
+	struct role *role;
+	struct monitor m;
+	struct health health;
+	struct qo_s3 *s3;
+	struct qo_control control;
+	struct recover *recover;
+	struct endpoint *endpoint; /* NULL: not wanted */
+	/* while the queue is open */
+	struct passes *passes;
+	struct workers *workers;
+	struct loop_timer count, limit;
+	bool stop; /* asked to end */
+	bool idle; /* the passes have ended */
+	bool once;
+	size_t left; /* of once: parts that are not through */
+};
+
+/* Counts */
+
+static void
+count_requests(struct app *a)
+{
+	const struct qo_s3_stats *st = qo_s3_stats(a->s3);
+	struct board_area *area = a->m.area;
+	unsigned i;
+
+	for (i = 0; i < QO_S3_OPS; i++)
+		board_set_counter(area, BOARD_S3_OPS + i, st->requests[i]);
+	for (i = 0; i < QO_S3_OUTCOMES; i++)
+		board_set_counter(area, BOARD_S3_OUTCOMES + i, st->outcomes[i]);
+	board_set_counter(area, BOARD_S3_RETRIES, st->retries);
+	board_gauge(area, BOARD_SKEW_MS, qo_s3_skew_ms(a->s3));
+}
+
+static void
+tell_title(struct app *a)
+{
+	struct board_info info;
+	uint64_t given;
+
+	board_read(a->m.area, &info);
+	given = info.counters[BOARD_RECLAIMED] + info.counters[BOARD_RECOVERED];
+	role_title(a->role, "%lld ready, %llu given back",
+	    info.gauges[BOARD_READY_TASKS] < 0
+		? 0LL
+		: (long long)info.gauges[BOARD_READY_TASKS],
+	    (unsigned long long)given);
+}
+
+static void
+on_count(struct loop_timer *t)
+{
+	struct app *a = t->arg;
+
+	count_requests(a);
+	tell_title(a);
+	loop_timer_set_ms(a->m.loop, &a->count, COUNT_MS, on_count, a);
+}
+
+/* The end */
+
+static void
+end_if_idle(struct app *a)
+{
+	if (a->idle && recover_pending(a->recover) == 0)
+		loop_stop(a->m.loop);
+}
+
+static void
+on_recovered(void *arg)
+{
+	struct app *a = arg;
+
+	if (a->stop)
+		end_if_idle(a);
+}
+
+static void
+on_stopped(void *arg)
+{
+	struct app *a = arg;
+
+	a->idle = true;
+	end_if_idle(a);
+}
+
+static void
+on_limit(struct loop_timer *t)
+{
+	struct app *a = t->arg;
+
+	if (recover_pending(a->recover) > 0)
+		log_warnx("the drain is over; %zu leases of dead processes "
+			  "are left to run out",
+		    recover_pending(a->recover));
+	loop_stop(a->m.loop);
+}
+
+void
+app_drain(struct role *r, int64_t limit_ms)
+{
+	struct app *a = r->arg;
+
+	if (limit_ms >= 0 &&
+	    (!loop_timer_is_set(&a->limit) ||
+		qo_mono_add_ms(qo_mono_now(), limit_ms).us < a->limit.due.us))
+		loop_timer_set_ms(a->m.loop, &a->limit, limit_ms, on_limit, a);
+	if (a->stop)
+		return;
+	a->stop = true;
+	if (a->endpoint != NULL)
+		endpoint_drain(a->endpoint);
+	if (a->passes != NULL)
+		passes_stop(a->passes, on_stopped, a);
+}
+
+void
+app_now(struct role *r)
+{
+	struct app *a = r->arg;
+
+	a->stop = true;
+	loop_stop(a->m.loop);
+}
+
+/* Dead processes */
+
+static void
+on_settled(void *arg, const char *lease)
+{
+	struct app *a = arg;
+
+	role_tell(a->role, "settled %s", lease);
+}
+
+bool
+app_message(struct role *r, const char *verb, char *rest)
+{
+	struct app *a = r->arg;
+
+	if (strcmp(verb, "lost") != 0)
+		return false;
+	if (recover_add(a->recover, rest) == -1)
+		log_warnx("qod has lost something that is no task");
+	return true;
+}
+
+/* Together */
+
+struct app *
+app_new(struct role *r)
+{
+	struct app *a = xcalloc(1, sizeof(*a));
+
+	a->role = r;
+	a->m.loop = r->loop;
+	a->m.conf = &r->conf->monitor;
+	a->m.area = r->area;
+	a->m.health = &a->health;
+	a->recover = recover_new(&a->m, on_settled, a);
+	recover_on_idle(a->recover, on_recovered, a);
+	return a;
+}
+
+static void
+on_part(void *arg)
+{
+	struct app *a = arg;
+
+	if (--a->left == 0)
+		loop_stop(a->m.loop);
+}
+
+static void
+start(struct app *a)
+{
+	struct role *r = a->role;
+
+	a->health.open = true;
+	a->health.answered = qo_mono_now();
+	a->passes = passes_new(&a->m);
+	a->workers = workers_new(&a->m);
+	on_count(&(struct loop_timer){ .arg = a });
+	if (a->once) {
+		a->left = 2;
+		passes_once(a->passes, on_part, a);
+		workers_once(a->workers, on_part, a);
+	} else {
+		passes_start(a->passes);
+		workers_start(a->workers);
+	}
+	recover_start(a->recover);
+	role_ready(r);
+}
+
+static void
+finish(struct app *a)
+{
+	loop_timer_del(a->m.loop, &a->count);
+	loop_timer_del(a->m.loop, &a->limit);
+	recover_free(a->recover);
+	a->recover = NULL;
+	passes_free(a->passes);
+	workers_free(a->workers);
+	qo_queue_flush(a->m.q);
+	count_requests(a);
+}
+
+/* Before the store is reached: /healthz and /readyz tell of that.  The first
+ * monitor of a qod finds the port free or never will; one that replaces
+ * another waits until that has let go of it. */
+static int
+open_endpoint(struct app *a)
+{
+	struct role *r = a->role;
+	struct qo_err err = { 0 };
+
+	if (a->once || a->m.conf->listen == NULL)
+		return 0;
+	a->endpoint = endpoint_new(&a->m, r->board,
+	    r->supervised && r->generation > 1, &err);
+	if (a->endpoint != NULL)
+		return 0;
+	log_errorx("[monitor] listen: %s", err.msg);
+	return -1;
+}
+
+int
+app_run(struct app *a, bool once)
+{
+	struct role *r = a->role;
+	struct qo_err err = { 0 };
+	enum qo_rc rc;
+
+	a->once = once;
+	if (open_endpoint(a) == -1)
+		return EX_CONFIG;
+	rc = qo_attach_wait(a->m.loop, r->conf, true, &a->stop, &a->s3,
+	    &a->control, &a->m.q, &err);
+	if (rc == QO_AGAIN)
+		return EX_OK;
+	if (rc != QO_OK) {
+		log_errorx("%s", err.msg);
+		return EX_CONFIG;
+	}
+	if (a->stop)
+		return EX_OK;
+	start(a);
+	loop_run(a->m.loop);
+	finish(a);
+	return once && a->health.failing ? EXIT_FAILURE : EX_OK;
+}
+
+void
+app_free(struct app *a)
+{
+	endpoint_free(a->endpoint);
+	recover_free(a->recover);
+	if (a->m.q != NULL) {
+		qo_control_fini(&a->control);
+		qo_queue_free(a->m.q);
+	}
+	qo_s3_free(a->s3);
+	free(a);
+}
