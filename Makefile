@@ -11,6 +11,11 @@ LIBDIR	?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR	?= $(PREFIX)/share/man
 DATADIR	?= $(PREFIX)/share/qo
+UNITDIR	?= $(PREFIX)/lib/systemd/system
+SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+BASHDIR	?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR	?= $(PREFIX)/share/zsh/site-functions
+FISHDIR	?= $(PREFIX)/share/fish/vendor_completions.d
 CFLAGS	?= -O2 -g
 AR	?= ar
 JOBS	?= $(shell nproc)
@@ -68,17 +73,20 @@ INTEGRATION := $(wildcard tests/integration/*.sh)
 LIVE	:= $(B)/tests/integration/s3_live
 FUZZERS	:= $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH	:= $(patsubst %.c,$(B)/%,$(wildcard bench/bench_*.c bench/store_*.c bench/run_*.c))
-MAN	:= $(wildcard man/*.[1578]) $(B)/man/qo.1
+MAN	:= $(patsubst %,$(B)/%,$(wildcard man/*.[1578])) $(B)/man/qo.1
+UNITS	:= $(patsubst %.in,$(B)/%,$(wildcard conf/*.service.in))
+COMPLETION := $(patsubst %,$(B)/completion/%,bash zsh fish)
 
 # A second make, after something was installed, with all cores unless the
 # caller said how many.
 SUBMAKE	= $(MAKE) --no-print-directory \
 	   $(if $(findstring j,$(filter -j% --jobserver%,$(MAKEFLAGS))),,-j$(JOBS))
 
-all: $(PROGS:%=$(B)/bin/%) $(B)/libqo.a $(B)/man/qo.1 ## build everything (the default)
+all: $(PROGS:%=$(B)/bin/%) $(B)/libqo.a $(MAN) $(UNITS) $(COMPLETION) ## build everything (the default)
 
 # What was built with other flags, or another compiler, is built again.
-FLAGS	:= $(CC) $(OURS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(PKG_lib)
+FLAGS	:= $(CC) $(OURS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(PKG_lib) $(BINDIR) \
+	   $(SBINDIR)
 ifneq ($(FLAGS),$(file <$(B)/flags))
 $(B)/flags:
 	@mkdir -p $(@D)
@@ -97,12 +105,27 @@ $(B)/bin/$(1): $(call objs,$(1)) $(B)/libqo.a
 endef
 $(foreach p,$(PROGS),$(eval $(call prog,$(p))))
 
+# What says where things are installed.
+WHERE	= sed -e 's|/usr/local/etc|$(SYSCONFDIR)|g' \
+	   -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' -e 's|@SBINDIR@|$(SBINDIR)|g' \
+	   -e 's|@BINDIR@|$(BINDIR)|g'
+$(filter-out %/qo.1,$(MAN)): $(B)/%: % $(B)/flags
+	@mkdir -p $(@D)
+	$(WHERE) $< >$@
+
+$(UNITS): $(B)/%: %.in $(B)/flags
+	@mkdir -p $(@D)
+	$(WHERE) $< >$@
+
+$(COMPLETION): $(B)/bin/qo
+	@mkdir -p $(@D)
+	$(B)/bin/qo completion $(@F) >$@
+
 # The commands and options in qo(1) are those of the program.
 $(B)/man/qo.1: man/qo.1.in $(B)/bin/qo
 	@mkdir -p $(@D)
 	$(B)/bin/qo help --mdoc >$(B)/man/qo.commands
-	sed -e 's|/usr/local/etc|$(SYSCONFDIR)|' \
-	    -e '/^@COMMANDS@$$/{r $(B)/man/qo.commands' -e 'd;}' $< >$@
+	$(WHERE) -e '/^@COMMANDS@$$/{r $(B)/man/qo.commands' -e 'd;}' $< >$@
 
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
@@ -256,7 +279,14 @@ INSTALL_LIST = \
     $(foreach p,$(PROGS),0755:$(B)/bin/$(p):$(dir_$(p))/$(p)) \
     $(foreach m,$(MAN),0644:$(m):$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
     $(foreach e,$(wildcard examples/*/*.*),$(if $(filter %.sh,$(e)),0755,0644):$(e):$(DATADIR)/$(e)) \
-    $(foreach c,$(wildcard conf/*.conf),conf:$(c):$(SYSCONFDIR)/qo/$(notdir $(c)))
+    $(foreach c,$(wildcard conf/*.conf),conf:$(c):$(SYSCONFDIR)/qo/$(notdir $(c))) \
+    $(foreach u,$(UNITS),0644:$(u):$(UNITDIR)/$(notdir $(u))) \
+    0644:conf/unprivileged.dropin:$(DATADIR)/systemd/unprivileged.conf \
+    0644:conf/qo.sysusers:$(SYSUSERSDIR)/qo.conf \
+    0644:$(B)/completion/bash:$(BASHDIR)/qo \
+    0644:$(B)/completion/zsh:$(ZSHDIR)/_qo \
+    0644:$(B)/completion/fish:$(FISHDIR)/qo.fish \
+    $(foreach f,$(shell find ui -type f 2>/dev/null),0644:$(f):$(DATADIR)/$(f))
 # The library is for others once it has its public face.
 ifneq ($(wildcard lib/qo.h),)
 INSTALL_LIST += 0644:$(B)/libqo.a:$(LIBDIR)/libqo.a \

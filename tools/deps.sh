@@ -96,6 +96,7 @@ look() {
 			want s3cmd has_cmd s3cmd
 			want rclone has_cmd rclone
 			want mandoc has_cmd mandoc
+			want systemd has_cmd systemd-analyze
 			want nodejs has_cmd node
 			;;
 		lint)

@@ -130,6 +130,114 @@ else
 	fail outside_cxx "$(head -n 3 log)"
 fi
 unset PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_ALLOW_SYSTEM_LIBS
+# What a user looks for, where it is looked for.
+missing=
+for f in usr/bin/qo usr/sbin/qo-store etc/qo/qod.conf \
+    usr/share/man/man1/qo.1 usr/share/man/man5/qod.conf.5 \
+    usr/share/man/man7/qo-layout.7 usr/share/man/man8/qo-store.8 \
+    usr/share/bash-completion/completions/qo \
+    usr/share/zsh/site-functions/_qo \
+    usr/share/fish/vendor_completions.d/qo.fish \
+    usr/lib/systemd/system/qod.service usr/lib/systemd/system/qod@.service \
+    usr/lib/sysusers.d/qo.conf usr/share/qo/systemd/unprivileged.conf \
+    usr/lib/libqo.a usr/include/qo/qo.h usr/lib/pkgconfig/qo.pc \
+    usr/share/qo/examples/sh/wordcount.sh; do
+	[ -s "dest/$f" ] || missing="$missing $f"
+done
+for p in build/bin/*; do
+	[ -n "$(find dest/usr -name "$(basename "$p")" -type f -perm 755)" ] ||
+	    missing="$missing $(basename "$p")"
+done
+if [ -n "$missing" ]; then
+	fail installed_files "missing:$missing"
+elif grep -rn '@[A-Z]*DIR@\|/usr/local/etc' dest/usr/lib/systemd \
+    dest/usr/share/man >log; then
+	fail installed_files "$(head -n 1 log)"
+else
+	ok installed_files
+fi
+
+# Its conf is read, by the master and by the command line.  The account that
+# it names is not on every machine that builds.
+if ! dest/usr/bin/qo -c dest/etc/qo/qod.conf config show >log 2>&1; then
+	fail installed_conf "$(head -n 1 log)"
+elif [ -x dest/usr/sbin/qod ] && ! QO_QOD_USER=$(id -un) \
+    QO_QOD_ALLOW_ROOT=yes dest/usr/sbin/qod -n -f dest/etc/qo/qod.conf \
+    >log 2>&1; then
+	fail installed_conf "$(head -n 1 log)"
+else
+	ok installed_conf
+fi
+
+if command -v man >/dev/null; then
+	missing=
+	for p in dest/usr/share/man/man*/*; do
+		p=$(basename "$p")
+		man -M "$tmp/dest/usr/share/man" -w "${p##*.}" "${p%.*}" \
+		    >/dev/null 2>&1 || missing="$missing $p"
+	done
+	if [ -z "$missing" ]; then
+		ok manual_found
+	else
+		fail manual_found "man -w does not find$missing"
+	fi
+else
+	echo "skip manual_found: no man(1)"
+fi
+
+# What bash would offer behind these words, the last of them unfinished.
+completes() {
+	bash --norc --noprofile -c '
+	    . "$0" || exit 1
+	    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+	    _qo
+	    echo "${COMPREPLY[*]}"' \
+	    dest/usr/share/bash-completion/completions/qo "$@" 2>&1
+}
+if [ "$(completes qo ctl rel)" != reload ]; then
+	fail completion_bash "qo ctl rel: $(completes qo ctl rel)"
+elif [ "$(completes qo -c x.conf top --int)" != --interval ]; then
+	fail completion_bash "qo top --int: $(completes qo -c x top --int)"
+else
+	ok completion_bash
+fi
+for shell in zsh fish; do
+	file=dest/usr/share/fish/vendor_completions.d/qo.fish
+	[ $shell = fish ] || file=dest/usr/share/zsh/site-functions/_qo
+	if ! command -v $shell >/dev/null; then
+		echo "skip completion_$shell: no $shell"
+	elif $shell -n $file >log 2>&1; then
+		ok completion_$shell
+	else
+		fail completion_$shell "$(head -n 1 log)"
+	fi
+done
+
+# The units, with their programs where they are now.
+if command -v systemd-analyze >/dev/null; then
+	mkdir -p units
+	for u in dest/usr/lib/systemd/system/*; do
+		sed "s|=/usr/|=$tmp/dest/usr/|" "$u" >"units/$(basename "$u")"
+	done
+	[ -x dest/usr/sbin/qod ] || cp dest/usr/bin/qo dest/usr/sbin/qod
+	systemd-analyze verify --man=no "$tmp/units/qod.service" \
+	    "$tmp/units/qod@a.service" >log 2>&1 && [ ! -s log ]
+	status=$?
+	[ -x build/bin/qod ] || rm -f dest/usr/sbin/qod
+	if [ $status -eq 0 ] && ! systemd-analyze security --offline=yes \
+	    --no-pager --threshold=28 "$tmp/units/qod.service" >log 2>&1; then
+		status=1
+		tail -n 1 log >log.1 && mv log.1 log
+	fi
+	if [ $status -eq 0 ]; then
+		ok units
+	else
+		fail units "$(head -n 1 log)"
+	fi
+else
+	echo "skip units: no systemd-analyze"
+fi
+
 make CFLAGS=-O0 uninstall DESTDIR="$tmp/dest" PREFIX=/usr SYSCONFDIR=/etc \
     >log 2>&1
 if [ -z "$(find dest -mindepth 1 2>/dev/null)" ]; then

@@ -12,6 +12,7 @@
 #include "conftypes.h"
 #include "confval.h"
 #include "io.h"
+#include "xalloc.h"
 
 static struct buf page;
 static struct buf said;
@@ -70,6 +71,8 @@ START_TEST(shipped_file_loads)
 	c = conf_load("conf/qod.conf", &o);
 	ck_assert_msg(c != NULL, "%s", said.data);
 	d = conf_load(NULL, NULL);
+	/* The one thing that root has to say. */
+	d->qod.user = xstrdup("qo");
 	ck_assert_msg(conf_equal(c, d), "it changes a default");
 	conf_free(c);
 	conf_free(d);
@@ -155,6 +158,39 @@ add_range(struct buf *b, const struct conf_key *k)
 	buf_adds(b, ".\n");
 }
 
+/* What an example needs beside it. */
+static const struct {
+	const char *section, *key, *text;
+} beside[] = {
+	{ "s3", "access_key", "secret_key = 0123456789\n" },
+	{ "s3", "secret_key", "access_key = AKIDEXAMPLE\n" },
+	{ "handler", "max_tasks", "mode = serve\n" },
+	{ "store", "enabled", "[s3]\nbucket = my-queue\n" },
+	{ "s3", "endpoint", "bucket = my-queue\n" },
+};
+
+/* And as the line of a file that is good as a whole. */
+static void
+check_in_file(const struct conf_key *k, const char *line)
+{
+	bool handler = strcmp(k->section, "handler") == 0;
+	struct buf b;
+	size_t i;
+
+	buf_init(&b, 65536);
+	buf_addf(&b, "[%s%s]\n%s\n", k->section, handler ? " name" : "", line);
+	if (handler && strcmp(k->key, "type") != 0)
+		buf_adds(&b, "type = a.b\n");
+	if (handler && strcmp(k->key, "command") != 0)
+		buf_adds(&b, "command = /bin/cat\n");
+	for (i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
+		if (strcmp(beside[i].section, k->section) == 0 &&
+		    strcmp(beside[i].key, k->key) == 0)
+			buf_adds(&b, beside[i].text);
+	must_parse(b.data);
+	buf_fini(&b);
+}
+
 /* The example of the entry, under a section, must parse by itself. */
 static void
 check_example(const struct conf_key *k, const char *entry)
@@ -184,6 +220,8 @@ check_example(const struct conf_key *k, const char *entry)
 	    "[%s] %s: %s", k->section, line, err.msg);
 	if (k->type->free != NULL)
 		k->type->free(&member);
+	*value = ' ';
+	check_in_file(k, line);
 }
 
 static void
