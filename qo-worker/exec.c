@@ -88,8 +88,7 @@ exec_free(struct exec *x)
 	reap_del(&x->child);
 	buf_fini(&x->out);
 	buf_fini(&x->verdict);
-	scratch_drop(&x->run->handlers->scratch, &x->run->state->sec->account,
-	    x->dir);
+	section_drop(x->run->state->sec, x->dir);
 	free(x);
 }
 
@@ -280,8 +279,7 @@ exited(struct reap *child, int status)
 	for (i = OUT; i < PIPES; i++)
 		take_rest(x, i);
 	close_pipes(x);
-	scratch_drop(&x->run->handlers->scratch, &x->run->state->sec->account,
-	    x->dir);
+	section_drop(x->run->state->sec, x->dir);
 	x->dir = NULL;
 	exec_sweep(x->run->handlers);
 	judge(x, status);

@@ -39,6 +39,7 @@ static void
 section_fini(struct section *sec)
 {
 	serve_fini(sec);
+	scratch_pool_fini(&sec->pool);
 	handler_account_fini(&sec->account);
 	env_fini(&sec->env);
 	free(sec->program);
@@ -283,6 +284,12 @@ fill_spec(const struct section *sec, struct proc_spec *spec)
 	spec->ngroups = sec->account.ngroups;
 }
 
+void
+section_drop(struct section *sec, char *dir)
+{
+	scratch_drop(&sec->all->scratch, &sec->pool, &sec->account, dir);
+}
+
 pid_t
 section_spawn(struct section *sec, struct proc_spec *spec, char **envp,
     char **dir, struct qo_err *err)
@@ -301,7 +308,8 @@ section_spawn(struct section *sec, struct proc_spec *spec, char **envp,
 	if (sec->program == NULL)
 		return -1;
 	if (c->cwd == NULL) {
-		*dir = scratch_make(&sec->all->scratch, &sec->account, err);
+		*dir = scratch_make(&sec->all->scratch, &sec->pool,
+		    &sec->account, err);
 		if (*dir == NULL)
 			return -1;
 	}
@@ -310,7 +318,7 @@ section_spawn(struct section *sec, struct proc_spec *spec, char **envp,
 	spec->cwd = c->cwd != NULL ? c->cwd : *dir;
 	pid = proc_spawn(spec, err);
 	if (pid == -1) {
-		scratch_drop(&sec->all->scratch, &sec->account, *dir);
+		section_drop(sec, *dir);
 		*dir = NULL;
 		/* Perhaps it is elsewhere, or back, the next time. */
 		free(sec->program);

@@ -31,6 +31,7 @@ struct section {
 	size_t row;
 	struct handler_account account;
 	struct env env;
+	struct scratch_pool pool;
 	char *program;  /* NULL: to be looked for */
 	char *unusable; /* why no attempt can start; NULL: it can */
 	size_t reserved;
@@ -91,6 +92,8 @@ struct section *section_of(struct handlers *h, const struct conf_handler *c);
  * is the directory made for it, or NULL.  -1 with *err. */
 pid_t section_spawn(struct section *sec, struct proc_spec *spec, char **envp,
     char **dir, struct qo_err *err);
+/* That directory is not used any more. */
+void section_drop(struct section *sec, char *dir);
 /* Somebody may be told that there is room. */
 void section_freed(struct section *sec);
 /* An instance is gone: is that what handlers_stop waits for? */

@@ -1,4 +1,6 @@
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -62,23 +64,64 @@ make_dir(struct scratch *s, struct qo_err *err)
 	return NULL;
 }
 
+/* The base may be gone: somebody tidied up. */
+static bool
+base_is_gone(const struct scratch *s)
+{
+	return s->base != NULL && access(s->base, F_OK) == -1;
+}
+
 char *
-scratch_make(struct scratch *s, const struct handler_account *a,
-    struct qo_err *err)
+scratch_make(struct scratch *s, struct scratch_pool *p,
+    const struct handler_account *a, struct qo_err *err)
 {
 	char *dir;
 
+	while (p->n > 0) {
+		dir = p->dirs[--p->n];
+		if (access(dir, F_OK) == 0)
+			return dir;
+		free(dir);
+	}
 	dir = make_dir(s, err);
-	/* Somebody who tidies up may have removed the base. */
-	if (dir == NULL && s->base != NULL && access(s->base, F_OK) == -1 &&
-	    make_base(s, err) == 0)
+	if (dir == NULL && base_is_gone(s) && make_base(s, err) == 0)
 		dir = make_dir(s, err);
 	if (dir != NULL && a->change && chown(dir, a->uid, a->gid) == -1) {
 		qo_err_sys(err, errno, "directory for the handler: %s", dir);
-		scratch_drop(s, a, dir);
+		rmdir(dir);
+		free(dir);
 		return NULL;
 	}
 	return dir;
+}
+
+/* As it was made, and nothing in it; false also when we may not look. */
+static bool
+is_clean(const char *dir, const struct handler_account *a)
+{
+	const struct dirent *e;
+	bool clean = false;
+	struct stat st;
+	DIR *d;
+	int fd;
+
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1)
+		return false;
+	if (fstat(fd, &st) == -1 || (st.st_mode & 07777) != 0700 ||
+	    st.st_uid != a->uid || (d = fdopendir(fd)) == NULL) {
+		close(fd);
+		return false;
+	}
+	do {
+		errno = 0;
+		e = readdir(d);
+		if (e == NULL)
+			clean = errno == 0;
+	} while (e != NULL &&
+	    (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0));
+	closedir(d);
+	return clean;
 }
 
 /* Removing */
@@ -131,13 +174,27 @@ spawn_rm(const struct handler_account *a, char *dir)
 }
 
 void
-scratch_drop(struct scratch *s, const struct handler_account *a, char *dir)
+scratch_pool_fini(struct scratch_pool *p)
+{
+	while (p->n > 0) {
+		rmdir(p->dirs[--p->n]);
+		free(p->dirs[p->n]);
+	}
+}
+
+void
+scratch_drop(struct scratch *s, struct scratch_pool *p,
+    const struct handler_account *a, char *dir)
 {
 	struct removal *rm;
 	pid_t pid;
 
 	if (dir == NULL)
 		return;
+	if (p->n < SCRATCH_KEEP && is_clean(dir, a)) {
+		p->dirs[p->n++] = dir;
+		return;
+	}
 	/* A tree may be large: not for the event loop. */
 	if (rmdir(dir) == 0 || errno == ENOENT ||
 	    (pid = spawn_rm(a, dir)) == -1) {

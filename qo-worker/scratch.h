@@ -1,6 +1,10 @@
 /*
  * scratch.h - a directory of its own for each process of a handler that has
  * no cwd, removed with all that is left there.
+ *
+ * One that was left empty is kept for the next process of the same section:
+ * making and removing directories waits for the disk's journal, and with it
+ * the event loop.
  */
 #ifndef SCRATCH_H
 #define SCRATCH_H
@@ -9,6 +13,8 @@
 #include <sys/queue.h>
 
 #include "handler_check.h"
+
+#define SCRATCH_KEEP 64
 
 struct removal;
 
@@ -20,16 +26,23 @@ struct scratch {
 	void *arg;
 };
 
+/* Empty directories of one account. */
+struct scratch_pool {
+	char *dirs[SCRATCH_KEEP];
+	size_t n;
+};
+
 void scratch_init(struct scratch *s, void (*emptied)(void *arg), void *arg);
-void scratch_fini(struct scratch *s);
-/* A fresh directory, mode 0700, that belongs to the account; for
+void scratch_fini(struct scratch *s); /* after its pools */
+void scratch_pool_fini(struct scratch_pool *p);
+/* An empty directory, mode 0700, that belongs to the account; for
  * scratch_drop.  NULL with *err. */
-char *scratch_make(struct scratch *s, const struct handler_account *a,
-    struct qo_err *err);
-/* Removes it, in the background when it is not empty; frees dir, which may be
- * NULL.  The account is borrowed for the call. */
-void scratch_drop(struct scratch *s, const struct handler_account *a,
-    char *dir);
+char *scratch_make(struct scratch *s, struct scratch_pool *p,
+    const struct handler_account *a, struct qo_err *err);
+/* Keeps or removes it, in the background when it is not empty; dir, which may
+ * be NULL, is moved.  The account is borrowed for the call. */
+void scratch_drop(struct scratch *s, struct scratch_pool *p,
+    const struct handler_account *a, char *dir);
 static inline bool
 scratch_busy(const struct scratch *s)
 {

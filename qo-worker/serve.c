@@ -89,7 +89,7 @@ instance_free(struct instance *in)
 	reap_del(&in->child);
 	buf_fini(&in->send);
 	buf_fini(&in->got);
-	scratch_drop(&in->sec->all->scratch, &in->sec->account, in->dir);
+	section_drop(in->sec, in->dir);
 	free(in);
 }
 
