@@ -60,7 +60,8 @@ commit_decide(struct qo_change *c)
 		fill_output(cm, &c->task);
 		return qo_ends_completed(c, now);
 	case QO_OUTCOME_RETRY:
-		return qo_ends_retried(c, now, &cm->result->why);
+		return qo_ends_retried(c, now, &cm->result->why,
+		    cm->result->delay_ms);
 	case QO_OUTCOME_FAILED:
 		return qo_ends_failed(c, now, &cm->result->why);
 	case QO_OUTCOME_RESCHEDULE:

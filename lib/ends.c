@@ -117,7 +117,7 @@ qo_ends_pending(struct qo_change *c, struct qo_wall now,
 
 enum qo_verdict
 qo_ends_retried(struct qo_change *c, struct qo_wall now,
-    const struct qo_failure *why)
+    const struct qo_failure *why, int64_t delay_ms)
 {
 	struct qo_task *t = &c->task;
 	struct qo_wall at = now;
@@ -133,9 +133,10 @@ qo_ends_retried(struct qo_change *c, struct qo_wall now,
 		return qo_ends_given_up(c, now, QO_STATUS_FAILED);
 	}
 	t->retry_count++;
-	at.us += qo_retry_backoff_ms(&t->retry_policy, t->retry_count,
-		     qo_retry_random()) *
-	    QO_US_PER_MS;
+	if (delay_ms < 0)
+		delay_ms = qo_retry_backoff_ms(&t->retry_policy, t->retry_count,
+		    qo_retry_random());
+	at.us += delay_ms * QO_US_PER_MS;
 	note_failure(t, now, why);
 	return make_pending(c, at);
 }

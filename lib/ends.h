@@ -28,10 +28,10 @@ enum qo_verdict qo_ends_expired(struct qo_change *c, struct qo_wall now);
  * cancel_requested is cancelled instead (R6). */
 enum qo_verdict qo_ends_pending(struct qo_change *c, struct qo_wall now,
     struct qo_wall available_at);
-/* A failed attempt: retried with backoff while retries are left, else failed
- * (a workflow's task: given up). */
+/* A failed attempt: retried while retries are left, after delay_ms (-1: by the
+ * task's policy), else failed (a workflow's task: given up). */
 enum qo_verdict qo_ends_retried(struct qo_change *c, struct qo_wall now,
-    const struct qo_failure *why);
+    const struct qo_failure *why, int64_t delay_ms);
 /* Given up: pending and due, for the worker that will advance the workflow
  * before it ends the task (R7). */
 enum qo_verdict qo_ends_given_up(struct qo_change *c, struct qo_wall now,

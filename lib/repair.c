@@ -85,7 +85,7 @@ reclaim(struct qo_repair *r)
 	r->did = QO_REPAIR_RECLAIMED;
 	qo_change_drop(c, r->entry_key);
 	return qo_ends_retried(c, qo_queue_now(c->q),
-	    r->dead_lease != NULL ? &died : &gone);
+	    r->dead_lease != NULL ? &died : &gone, -1);
 }
 
 static enum qo_verdict

@@ -418,6 +418,13 @@ START_TEST(test_commit)
 	}
 	if (ends[_i].outcome == QO_OUTCOME_COMPLETED)
 		ck_assert_int_eq(memcmp(t.output.p, "[1, 2]", 6), 0);
+	/* Both are told when, and go by that. */
+	if (ends[_i].outcome == QO_OUTCOME_RETRY ||
+	    ends[_i].outcome == QO_OUTCOME_RESCHEDULE)
+		ck_assert_int_eq((t.available_at.us - t.updated_at.us +
+				     QO_US_PER_SEC / 2) /
+			QO_US_PER_SEC,
+		    90);
 	if (ends[_i].outcome == QO_OUTCOME_RETRY ||
 	    ends[_i].outcome == QO_OUTCOME_FAILED) {
 		ck_assert_str_eq(t.last_error, "exit status 1");
@@ -432,16 +439,18 @@ END_TEST
 START_TEST(test_retries_used_up)
 {
 	struct qo_submission sub = plain();
+	struct qo_result res = result;
 	struct qo_claim cl;
 	char id[QO_UUID_SIZE];
 	int i;
 
+	res.delay_ms = -1; /* by the policy */
 	sub.max_retries = 2;
 	sub.retry_policy.initial_interval_ms = 0;
 	submit(&sub, id);
 	for (i = 0; i < 3; i++) {
 		ck_assert_int_eq(take(&cl, "w1"), QO_OK);
-		ck_assert_int_eq(qo_commit_wait(&cl, QO_OUTCOME_RETRY, &result),
+		ck_assert_int_eq(qo_commit_wait(&cl, QO_OUTCOME_RETRY, &res),
 		    QO_OK);
 		qo_claim_fini(&cl);
 		qo_queue_flush(st.q);
