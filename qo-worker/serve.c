@@ -265,6 +265,9 @@ bad_answer(struct instance *in, const char *why)
 {
 	struct run *r = in->run;
 
+	/* Its first word: the next one would say the same. */
+	if (in->served == 0 && !in->ours)
+		back_off(in->sec, 0, why);
 	end_now(in);
 	if (r == NULL) {
 		log_warnx("handler %s: pid %d was idle: %s; it is replaced",
@@ -444,32 +447,52 @@ end_of_run(struct instance *in, int status, const char *how)
 	finish_run(in);
 }
 
+/* What is in the pipes, and no more: somebody else may hold them. */
+static void
+take_rest(struct instance *in)
+{
+	const int piece = 16384;
+	int left = 0;
+
+	if (in->out.fd != -1)
+		ioctl(in->out.fd, FIONREAD, &left);
+	for (; left > 0; left -= piece)
+		if (!take_out(in, (size_t)(left < piece ? left : piece)))
+			break;
+	take_err(in);
+}
+
+static void
+note_death(struct instance *in, const char *how)
+{
+	struct section *sec = in->sec;
+	struct qo_mono now = loop_now(sec->all->loop);
+	char why[192];
+
+	if (in->ours)
+		return;
+	if (in->served == 0) {
+		snprintf(why, sizeof(why), "%s before it answered anything",
+		    how);
+		back_off(sec, qo_mono_diff_us(in->started, now) / QO_US_PER_MS,
+		    why);
+	} else if (in->run == NULL) {
+		log_warnx("handler %s: an idle process %s", sec->conf->name,
+		    how);
+	}
+}
+
 static void
 exited(struct reap *child, int status)
 {
 	struct instance *in = child->arg;
-	struct section *sec = in->sec;
-	struct handlers *h = sec->all;
-	int64_t uptime;
-	char how[128], why[192];
-	int left = 0;
-	bool early;
+	struct handlers *h = in->sec->all;
+	char how[128];
 
 	in->dead = true;
 	describe(in, status, how, sizeof(how));
-	if (in->out.fd != -1)
-		ioctl(in->out.fd, FIONREAD, &left);
-	while (left > 0 && take_out(in, left < 16384 ? (size_t)left : 16384))
-		left -= 16384;
-	take_err(in);
-	early = !in->ours && in->served == 0;
-	uptime = qo_mono_diff_us(in->started, loop_now(h->loop)) / QO_US_PER_MS;
-	snprintf(why, sizeof(why), "%s before it answered anything", how);
-	if (early)
-		back_off(sec, uptime, why);
-	else if (!in->ours && in->run == NULL)
-		log_warnx("handler %s: an idle process %s", sec->conf->name,
-		    how);
+	take_rest(in);
+	note_death(in, how);
 	end_of_run(in, status, how);
 	instance_free(in);
 	handlers_ended(h);
