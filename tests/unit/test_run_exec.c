@@ -593,24 +593,31 @@ END_TEST
 /* Those of an attempt that still runs are not touched by another's end. */
 START_TEST(test_others_escapee)
 {
+	struct qo_mono since = qo_mono_now();
 	struct fx_run f, g;
 	pid_t pid;
 
+	/* Its parent ends: it becomes a child of ours. */
 	fx_handler("daemon", "",
-	    "setsid sh -c 'echo $$ >$D/kid; exec sleep 1000' & sleep 1000");
+	    "(setsid sh -c 'echo $$ >$D/kid; exec sleep 1000' &)\n"
+	    "sleep 1000");
 	fx_handler("quick", "", "exit 0");
 	fx_begin();
 	fx_init(&f, "daemon", "{}");
 	fx_start(&f);
 	pid = fx_number("kid");
-	/* As if it had become a daemon: a stranger's child is ours. */
-	kill(-f.r.pid, 0);
+	while (fx_children() != 2) {
+		loop_once(fx_loop, 5);
+		ck_assert(!fx_late(since));
+	}
 	fx_init(&g, "quick", "{}");
 	g.task.lease_id = "0d5c1f6a-0000-4000-8000-000000000003";
 	fx_start(&g);
 	fx_wait(&g);
 	fx_fini(&g);
+	loop_once(fx_loop, 50);
 	ck_assert(fx_alive(pid));
+	ck_assert_int_eq(fx_children(), 2);
 	run_stop(&f.r, RUN_FENCE);
 	fx_wait(&f);
 	fx_fini(&f);
