@@ -4,6 +4,7 @@
 
 #include "ends.h"
 #include "fsck.h"
+#include "need.h"
 #include "repair.h"
 #include "scan.h"
 #include "xalloc.h"
@@ -67,41 +68,6 @@ report(struct qo_fsck *f, enum qo_fsck_kind kind, const char *key,
 
 /* The tasks */
 
-/* What must be in an index because of this task; false: nothing. */
-static bool
-needed_entry(const struct qo_task *t, struct qo_entry *e)
-{
-	struct qo_wall when = QO_WALL_NONE;
-
-	memset(e, 0, sizeof(*e));
-	switch (t->status) {
-	case QO_STATUS_PENDING:
-		e->index = qo_change_ready_index(t->priority);
-		when = t->available_at;
-		break;
-	case QO_STATUS_RUNNING:
-		e->index = QO_INDEX_LEASES;
-		when = t->lease_expires_at;
-		break;
-	case QO_STATUS_FAILED:
-		e->index = QO_INDEX_FAILED;
-		when = t->completed_at;
-		break;
-	case QO_STATUS_NONE:
-	case QO_STATUS_COMPLETED:
-	case QO_STATUS_CANCELLED:
-	case QO_STATUS_EXPIRED:
-	case QO_STATUS_ARCHIVED:
-		return false;
-	}
-	if (!qo_wall_is_set(when))
-		return false;
-	e->minute = qo_minute(when);
-	e->generation = t->generation;
-	snprintf(e->id, sizeof(e->id), "%s", t->id);
-	return true;
-}
-
 /* A member that the status asks for and that is not there, or NULL. */
 static const char *
 missing_member(const struct qo_task *t)
@@ -164,7 +130,7 @@ on_task(struct qo_scan *sc, const struct qo_task *t, const char *text,
 		    t->shard != NULL ? t->shard : "no shard", false);
 	if ((why = missing_member(t)) != NULL)
 		report(s->f, QO_FSCK_INCOMPLETE, key, why, false);
-	if (needed_entry(t, &e))
+	if (qo_need_of(t, &e))
 		add_need(s, &e, t->rev);
 	add_payload(s, t->input_ref);
 	add_payload(s, t->output_ref);
@@ -339,44 +305,31 @@ read_task(struct qo_queue *q, const char *id, struct qo_task *t,
 	return rc;
 }
 
-static bool
-write_entry(struct qo_queue *q, const struct qo_entry *like)
-{
-	struct qo_entry e = *like;
-	struct qo_s3_req r;
-	char key[QO_KEY_SIZE];
-	bool ok;
-
-	qo_nonce(e.nonce);
-	if (qo_key_entry(&q->layout, &e, key) == -1)
-		return false;
-	qo_s3_req_init(&r, QO_S3_PUT, q->index_bucket, key);
-	ok = qo_s3_wait(q->s3, &r) == QO_S3_OK;
-	qo_s3_req_fini(&r);
-	return ok;
-}
-
 static enum qo_rc
 miss(struct shard *s, const struct need *n, struct qo_err *err)
 {
 	char key[QO_KEY_SIZE], detail[QO_KEY_SIZE];
 	struct qo_queue *q = s->f->q;
+	struct qo_need need;
 	struct qo_task t;
 	enum qo_rc rc;
-	bool same;
 
 	rc = read_task(q, n->entry.id, &t, err);
 	if (rc != QO_OK) /* gone or unreadable by now is not this problem */
 		return rc == QO_NOENT || rc == QO_ERR ? QO_OK : rc;
-	same = t.rev == n->rev;
-	if (same) {
+	if (t.rev == n->rev && qo_need_init(&need, q, &t)) {
+		need.repair = s->f->repair;
+		rc = qo_need_wait(&need);
+		*err = need.err;
 		(void)qo_key_task(&q->layout, t.id, key);
 		(void)qo_key_entry(&q->layout, &n->entry, detail);
-		report(s->f, QO_FSCK_NO_ENTRY, key, detail,
-		    s->f->repair && write_entry(q, &n->entry));
+		if (need.missing)
+			report(s->f, QO_FSCK_NO_ENTRY, key, detail,
+			    need.repaired);
+		qo_need_fini(&need);
 	}
 	qo_task_fini(&t);
-	return QO_OK;
+	return rc;
 }
 
 static enum qo_rc
