@@ -4,6 +4,8 @@
 #include "hash.h"
 #include "submit.h"
 
+#define PAYLOAD_MS 60000 /* like the minute of change.c: retention is an hour */
+
 void
 qo_submission_init(struct qo_submission *s)
 {
@@ -154,10 +156,36 @@ static const struct qo_change_kind submit_kind = { "submit", true, decide,
 /* The operation */
 
 static void
+put_payload(struct qo_submit *s)
+{
+	struct qo_queue *q = s->change.q;
+
+	s->put_at = qo_mono_now();
+	qo_payload_put(&s->payload, q->s3, q->bucket, s->payload_key,
+	    &s->sub->input);
+}
+
+/* The task may have been made so late that another of the same key has come
+ * and gone since, with the payload. */
+static bool
+payload_stale(const struct qo_submit *s)
+{
+	return s->payload_key[0] != '\0' && !s->put_again &&
+	    s->sub->idempotency_key != NULL &&
+	    qo_mono_diff_us(s->put_at, qo_mono_now()) >=
+	    PAYLOAD_MS * QO_US_PER_MS;
+}
+
+static void
 on_changed(struct qo_change *c)
 {
 	struct qo_submit *s = c->arg;
 
+	if (c->rc == QO_OK && !c->existed && payload_stale(s)) {
+		s->put_again = true;
+		put_payload(s);
+		return;
+	}
 	if (c->rc == QO_LOST)
 		qo_err_set(&c->err,
 		    "conflict: the key is in use for task %s of type %s with "
@@ -186,12 +214,14 @@ qo_submit_init(struct qo_submit *s, struct qo_queue *q,
 	qo_change_init(&s->change, q, &submit_kind, id);
 	s->sub = sub;
 	qo_payload_init(&s->payload);
+	qo_s3_req_init(&s->look, QO_S3_HEAD, q->bucket, NULL);
 }
 
 void
 qo_submit_fini(struct qo_submit *s)
 {
 	qo_payload_fini(&s->payload);
+	qo_s3_req_fini(&s->look);
 	qo_change_fini(&s->change);
 }
 
@@ -212,6 +242,10 @@ on_payload(struct qo_payload *p)
 {
 	struct qo_submit *s = p->arg;
 
+	if (p->rc == QO_OK && s->put_again) {
+		s->done(s);
+		return;
+	}
 	if (p->rc == QO_OK) {
 		start_change(s);
 		return;
@@ -219,6 +253,36 @@ on_payload(struct qo_payload *p)
 	s->change.err = *p->err;
 	s->change.rc = p->rc;
 	s->done(s);
+}
+
+static void
+on_looked(struct qo_s3_req *r)
+{
+	struct qo_submit *s = r->arg;
+
+	switch (r->res.outcome) {
+	case QO_S3_OK:
+		start_change(s); /* which reads it */
+		return;
+	case QO_S3_NOT_FOUND:
+		put_payload(s);
+		return;
+	default:
+		s->change.err = r->res.err;
+		s->change.rc = qo_s3_outcome_rc(r->res.outcome);
+		s->done(s);
+		return;
+	}
+}
+
+static void
+look_first(struct qo_submit *s)
+{
+	(void)qo_key_task(&s->change.q->layout, s->change.id, s->change.key);
+	s->look.key = s->change.key;
+	s->look.done = on_looked;
+	s->look.arg = s;
+	qo_s3_send(s->change.q->s3, &s->look);
 }
 
 void
@@ -238,7 +302,11 @@ qo_submit_start(struct qo_submit *s)
 	qo_key_input(&q->layout, s->change.id, s->input_sha256, s->payload_key);
 	s->payload.done = on_payload;
 	s->payload.arg = s;
-	qo_payload_put(&s->payload, q->s3, q->bucket, s->payload_key, in);
+	s->put_again = false;
+	if (s->sub->idempotency_key != NULL)
+		look_first(s);
+	else
+		put_payload(s);
 }
 
 static void

@@ -5,7 +5,8 @@
  * derived from it and the task is looked for first: the same key gives the
  * same task for as long as it is kept, and another type or input under the
  * same key is a conflict.  An input above the queue's inline_max goes to
- * payloads/ before.
+ * payloads/ before, but not while a task of that id is there: retention
+ * removes the payloads of a task, whose names are the same, before the task.
  */
 #ifndef QO_SUBMIT_H
 #define QO_SUBMIT_H
@@ -53,6 +54,10 @@ struct qo_submit {
 	char input_sha256[65];
 	char payload_key[QO_KEY_SIZE];
 	struct qo_payload payload;
+	/* private */
+	struct qo_s3_req look; /* is there a task of that key? */
+	struct qo_mono put_at; /* when the payload was begun */
+	bool put_again;
 };
 
 /* sub is borrowed until done; it has passed the check. */
