@@ -148,7 +148,8 @@ $(TOOLS): %: %.o $(B)/tests/unit/faultproxy.o $(B)/libqo.a
 
 # The crash points are in objects of their own, which come before the library.
 OF_FAULTS := $(patsubst %,$(B)/faults/lib/%.o,fault s3_flight)
-CRASHING := $(addprefix $(B)/tests/unit/,test_crashpoints test_schedule_fire)
+CRASHING := $(addprefix $(B)/tests/unit/,test_crashpoints \
+	   test_monitor_retention test_schedule_fire)
 $(CRASHING): $(OF_FAULTS)
 $(CRASHING:%=%.o): OURS += -DQO_FAULTS
 $(OF_FAULTS): $(B)/faults/%.o: %.c $(B)/flags

@@ -216,6 +216,8 @@ decide(struct qo_change *c)
 
 	if (a->wanted != NULL && !a->wanted(&c->task, a->wanted_arg))
 		return not_allowed(c, "it is not what was looked for any more");
+	if (qo_wall_is_set(c->task.retired_at))
+		return not_allowed(c, "it is being removed (retention)");
 	return ops[a->op].decide(c);
 }
 

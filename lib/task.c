@@ -113,6 +113,10 @@ qo_task_next(const struct qo_task *t, enum qo_op op, enum qo_status *to,
 {
 	enum qo_status next = next_status(t, op);
 
+	if (qo_wall_is_set(t->retired_at) && op != QO_OP_BUMP) {
+		qo_err_set(err, "the task is being removed (retention)");
+		return -1;
+	}
 	if (next == QO_STATUS_NONE) {
 		qo_err_set(err, "a task that is %s can not be %s",
 		    qo_status_name(t->status), op_name(op));

@@ -91,6 +91,7 @@ struct qo_task {
 	const char *cancel_reason;
 	enum qo_status give_up;
 	enum qo_status archived_from;
+	struct qo_wall retired_at; /* finished, and being removed */
 	int64_t reschedule_count;
 	int64_t max_reschedules; /* -1: absent */
 	struct qo_json progress;

@@ -324,6 +324,7 @@ static const struct qo_member members[] = {
 	STR(cancel_reason, OMIT),
 	ENUM(give_up, status_names, OMIT),
 	ENUM(archived_from, status_names, OMIT),
+	TIME(retired_at, OMIT),
 	COUNT(reschedule_count),
 	INT(max_reschedules, 0, QO_COUNT_MAX, .def = -1, OMIT),
 	JSON(progress, OMIT),

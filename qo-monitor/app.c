@@ -9,6 +9,7 @@
 #include "monitor.h"
 #include "passes.h"
 #include "recover.h"
+#include "retention.h"
 #include "workers.h"
 #include "xalloc.h"
 
@@ -29,6 +30,7 @@ struct app {
 	/* while the queue is open */
 	struct passes *passes;
 	struct workers *workers;
+	struct retention *retention; /* NULL: off */
 	struct loop_timer count, limit;
 	bool stop; /* asked to end */
 	bool idle; /* the passes have ended */
@@ -193,6 +195,25 @@ on_part(void *arg)
 }
 
 static void
+start_once(struct app *a)
+{
+	a->left = a->retention != NULL ? 3 : 2;
+	passes_once(a->passes, on_part, a);
+	workers_once(a->workers, on_part, a);
+	if (a->retention != NULL)
+		retention_once(a->retention, on_part, a);
+}
+
+static void
+start_all(struct app *a)
+{
+	passes_start(a->passes);
+	workers_start(a->workers);
+	if (a->retention != NULL)
+		retention_start(a->retention);
+}
+
+static void
 start(struct app *a)
 {
 	struct role *r = a->role;
@@ -201,15 +222,13 @@ start(struct app *a)
 	a->health.answered = qo_mono_now();
 	a->passes = passes_new(&a->m);
 	a->workers = workers_new(&a->m);
+	if (a->m.conf->retention_ms != 0)
+		a->retention = retention_new(&a->m, NULL);
 	on_count(&(struct loop_timer){ .arg = a });
-	if (a->once) {
-		a->left = 2;
-		passes_once(a->passes, on_part, a);
-		workers_once(a->workers, on_part, a);
-	} else {
-		passes_start(a->passes);
-		workers_start(a->workers);
-	}
+	if (a->once)
+		start_once(a);
+	else
+		start_all(a);
 	recover_start(a->recover);
 	role_ready(r);
 }
@@ -223,6 +242,7 @@ finish(struct app *a)
 	a->recover = NULL;
 	passes_free(a->passes);
 	workers_free(a->workers);
+	retention_free(a->retention);
 	qo_queue_flush(a->m.q);
 	count_requests(a);
 }

@@ -166,7 +166,7 @@ word(const char *s, char out[32])
 {
 	size_t i;
 
-	for (i = 0; s[i] != '\0' && i < 31; i++)
+	for (i = 0; i < 31 && s[i] != '\0'; i++)
 		out[i] = isalnum((unsigned char)s[i])
 		    ? (char)tolower((unsigned char)s[i])
 		    : '_';
