@@ -18,6 +18,7 @@
 #include "xalloc.h"
 
 #define BEAT_MS       5000
+#define DEAD_MS       12000 /* without a beat */
 #define DRAIN_MS      30000 /* when there is no configuration */
 #define UNSENT_MAX    10000
 #define QO_ROLE_WORDS 4
@@ -399,6 +400,24 @@ on_beat(struct loop_timer *t)
 	board_gauge(r->area, BOARD_HEARTBEAT_MS,
 	    qo_mono_now().us / QO_US_PER_MS);
 	loop_timer_set_ms(r->loop, &r->beat, ms, on_beat, r);
+	if (r->beaten != NULL)
+		r->beaten(r);
+}
+
+bool
+role_has_siblings(struct role *r)
+{
+	int64_t now = qo_mono_now().us / QO_US_PER_MS;
+	struct board_area *a = NULL;
+	struct board_info info;
+
+	while (r->board != NULL && (a = board_next(r->board, a)) != NULL) {
+		board_read(a, &info);
+		if (info.role != BOARD_STORE &&
+		    info.gauges[BOARD_HEARTBEAT_MS] > now - DEAD_MS)
+			return true;
+	}
+	return false;
 }
 
 static void
@@ -445,7 +464,9 @@ role_start(struct role *r, size_t nslots, size_t nhandlers)
 	} else {
 		r->area = board_private(r->kind, nslots, nhandlers);
 	}
-	on_beat(&(struct loop_timer){ .arg = r });
+	/* Alone nobody looks: an idle process then does not wake up. */
+	if (r->supervised || r->beaten != NULL)
+		on_beat(&(struct loop_timer){ .arg = r });
 }
 
 void
@@ -481,6 +502,8 @@ role_fini(struct role *r)
 	struct role_msg *m;
 
 	loop_timer_del(r->loop, &r->beat);
+	if (r->area != NULL)
+		board_gauge(r->area, BOARD_HEARTBEAT_MS, 0);
 	loop_io_del(r->loop, &r->signals);
 	if (r->supervised && r->ctl.fd != -1)
 		ctl_close(r);

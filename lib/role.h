@@ -55,6 +55,9 @@ struct role {
 	bool (*message)(struct role *r, const char *verb, char *rest);
 	/* Any other signal that the program catches (SIGCHLD). */
 	void (*signal)(struct role *r, int signo);
+	/* With each heartbeat, 5 s at most: for the title.  NULL: no; alone
+	 * there is then no heartbeat either. */
+	void (*beaten)(struct role *r);
 	void *arg;
 	/* out, after role_init */
 	bool supervised;
@@ -96,7 +99,10 @@ void role_tell(struct role *r, const char *fmt, ...)
 /* What ps shows behind "qo-worker: ".  Cheap when it has not changed. */
 void role_title(struct role *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* Before the loop is freed. */
+/* Another process of this qod is there, the store apart.  One that was killed
+ * counts for 12 s more.  False when alone. */
+bool role_has_siblings(struct role *r);
+/* Before the loop is freed; the process says that it is no more there. */
 void role_fini(struct role *r);
 
 #endif

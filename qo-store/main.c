@@ -3,7 +3,6 @@
  */
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -12,16 +11,15 @@
 
 #include "io.h"
 #include "options.h"
-#include "sig.h"
+#include "role.h"
+#include "stop.h"
 
 struct app {
+	struct role role;
 	struct options opts;
-	struct loop *loop;
 	struct server *server;
-	struct loop_io signals;
-	struct loop_timer deadline;
+	struct stop stop;
 	bool public; /* reachable from other machines */
-	bool draining;
 };
 
 static void
@@ -159,6 +157,18 @@ say_ready(const struct options *o, int port)
 		log_warnx("%s", err.msg);
 }
 
+/* Alone, ps shows the command line. */
+static void
+on_beat(struct role *r)
+{
+	struct app *app = r->arg;
+
+	if (app->server != NULL)
+		role_title(r, "%zu connections, %llu requests",
+		    httpd_connections(app->server->httpd),
+		    (unsigned long long)app->server->requests);
+}
+
 static int
 listen_all(struct app *app)
 {
@@ -176,7 +186,12 @@ listen_all(struct app *app)
 		goto bad;
 	if (o->socket != NULL && httpd_listen_unix(h, o->socket, &err) == -1)
 		goto bad;
-	say_ready(o, port);
+	if (!app->role.supervised) {
+		say_ready(o, port);
+		return 0;
+	}
+	on_beat(&app->role);
+	role_ready(&app->role);
 	return 0;
 bad:
 	log_errorx("%s", err.msg);
@@ -184,40 +199,9 @@ bad:
 }
 
 static void
-on_drained(void *arg)
+on_hup(struct role *r)
 {
-	struct app *app = arg;
-
-	loop_stop(app->loop);
-}
-
-static void
-on_deadline(struct loop_timer *t)
-{
-	struct app *app = t->arg;
-
-	log_warnx("not all requests ended in time");
-	loop_stop(app->loop);
-}
-
-static void
-drain(struct app *app)
-{
-	if (app->draining) { /* asked twice: now */
-		loop_stop(app->loop);
-		return;
-	}
-	app->draining = true;
-	log_info("draining connections=%zu",
-	    httpd_connections(app->server->httpd));
-	loop_timer_set_ms(app->loop, &app->deadline, app->opts.drain_ms,
-	    on_deadline, app);
-	server_drain(app->server, on_drained, app);
-}
-
-static void
-reload(struct app *app)
-{
+	struct app *app = r->arg;
 	struct keys *keys;
 
 	keys = get_keys(&app->opts, false);
@@ -234,29 +218,43 @@ reload(struct app *app)
 }
 
 static void
-on_signal(struct loop_io *io, uint32_t events)
+on_drain(struct role *r, int64_t limit_ms)
 {
-	struct app *app = io->arg;
-	int signo;
+	struct app *app = r->arg;
 
-	(void)events;
-	while ((signo = sig_next()) != 0) {
-		switch (signo) {
-		case SIGTERM:
-		case SIGINT:
-			drain(app);
-			break;
-		case SIGQUIT:
-			loop_stop(app->loop);
-			break;
-		case SIGHUP:
-			reload(app);
-			break;
-		case SIGUSR1:
-			log_reopen();
-			break;
-		}
-	}
+	stop_drain(&app->stop, r->supervised ? limit_ms : app->opts.drain_ms);
+}
+
+static void
+on_now(struct role *r)
+{
+	loop_stop(r->loop);
+}
+
+static void
+on_orphaned(struct role *r)
+{
+	struct app *app = r->arg;
+
+	stop_orphaned(&app->stop);
+}
+
+static void
+start_role(struct app *app)
+{
+	struct role *r = &app->role;
+
+	r->kind = BOARD_STORE;
+	r->name = "store";
+	r->loop = loop_new();
+	r->drain = on_drain;
+	r->now = on_now;
+	r->hup = on_hup;
+	r->orphaned = on_orphaned;
+	r->beaten = r->supervised ? on_beat : NULL;
+	r->arg = app;
+	role_start(r, 0, 0);
+	stop_init(&app->stop, r, app->opts.drain_ms);
 }
 
 static void
@@ -273,48 +271,62 @@ raise_files(size_t connections)
 		log_warn("can not have %zu files open", (size_t)want);
 }
 
+/* What only the operator can mend is not tried again by qod. */
 static int
-serve(struct app *app)
+start_failed(const struct app *app, int errnum)
+{
+	switch (errnum) {
+	case EACCES:
+	case EPERM:
+	case EROFS:
+	case ENOTDIR:
+	case ELOOP:
+	case ENAMETOOLONG:
+		return app->role.supervised ? EX_CONFIG : 1;
+	default:
+		return 1;
+	}
+}
+
+/* The store, without its sockets; 0 or the exit code. */
+static int
+open_store(struct app *app)
 {
 	struct options *o = &app->opts;
 	struct keys *keys;
 	struct qo_err err;
 	struct db *db;
-	int rc = 1;
 
-	raise_files(o->store.connections);
-	sig_init();
-	sig_catch(SIGTERM);
-	sig_catch(SIGINT);
-	sig_catch(SIGQUIT);
-	sig_catch(SIGHUP);
-	sig_catch(SIGUSR1);
-	app->loop = loop_new();
-	app->public = is_public(o);
-	if ((db = db_open(app->loop, o->store.data, &err)) == NULL) {
+	qo_err_reset(&err);
+	if ((db = db_open(app->role.loop, o->store.data, &err)) == NULL) {
 		log_errorx("%s", err.msg);
-		loop_free(app->loop);
-		return 1;
+		return start_failed(app, err.errnum);
 	}
 	keys = get_keys(o, true);
 	if (keys == NULL || !keys_strong_enough(app, keys)) {
 		keys_free(keys);
 		db_close(db);
-		loop_free(app->loop);
 		return EX_CONFIG;
 	}
-	app->server = server_new(app->loop, &o->store, db, keys);
-	if (loop_io_add(app->loop, &app->signals, sig_fd(), EPOLLIN, on_signal,
-		app) == -1)
-		fatal("signals");
-	if (listen_all(app) == 0) {
-		loop_run(app->loop);
-		rc = 0;
-	}
-	loop_timer_del(app->loop, &app->deadline);
-	loop_io_del(app->loop, &app->signals);
+	app->server = server_new(app->role.loop, &o->store, db, keys);
+	app->stop.server = app->server;
+	return 0;
+}
+
+static int
+serve(struct app *app)
+{
+	int rc;
+
+	raise_files(app->opts.store.connections);
+	start_role(app);
+	rc = open_store(app);
+	if (rc == 0 && (rc = listen_all(app) == 0 ? 0 : 1) == 0)
+		loop_run(app->role.loop);
+	stop_fini(&app->stop);
 	server_free(app->server);
-	loop_free(app->loop);
+	role_fini(&app->role);
+	loop_free(app->role.loop);
 	return rc;
 }
 
@@ -344,10 +356,11 @@ main(int argc, char **argv)
 	struct options *o = &app.opts;
 	int rc = 1;
 
-	if (io_sanitize_stdio() == -1)
-		return 1;
-	umask(077);
-	options_parse(o, argc, argv);
+	role_init(&app.role, argc, argv);
+	if (app.role.supervised &&
+	    (rc = role_conf(&app.role, NULL, 0, NULL, 0)) != 0)
+		return rc;
+	options_parse(o, argc, argv, app.role.conf);
 	if (log_init("store", o->log, o->log_format, o->log_level) == -1) {
 		log_error("log %s", o->log);
 		options_fini(o);

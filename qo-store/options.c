@@ -115,16 +115,10 @@ on_report(void *arg, enum conf_level level, const struct conf_place *place,
 }
 
 static void
-load_conf(struct options *o, const char *path)
+take_conf(struct options *o, const struct conf *c)
 {
-	struct conf_opts opts = {
-		.how = CONF_NO_KEYS, .env = environ, .report = on_report
-	};
-	struct conf *c;
 	size_t i;
 
-	if ((c = conf_load(path, &opts)) == NULL)
-		exit(EX_CONFIG);
 	set(&o->listen, c->store.listen);
 	set(&o->socket, c->store.socket);
 	set(&o->store.data, c->store.data);
@@ -142,7 +136,29 @@ load_conf(struct options *o, const char *path)
 	o->log_format = (enum log_format)c->qod.log_format;
 	o->log_level = (enum log_level)c->qod.log_level;
 	o->drain_ms = c->qod.drain_timeout_ms;
+}
+
+static void
+load_conf(struct options *o, const char *path)
+{
+	struct conf_opts opts = {
+		.how = CONF_NO_KEYS, .env = environ, .report = on_report
+	};
+	struct conf *c;
+
+	if ((c = conf_load(path, &opts)) == NULL)
+		exit(EX_CONFIG);
+	take_conf(o, c);
 	conf_free(c);
+}
+
+/* All of qod's configuration but the addresses: it has bound them. */
+static void
+take_given(struct options *o, const struct conf *given)
+{
+	take_conf(o, given);
+	set(&o->listen, NULL);
+	set(&o->socket, NULL);
 }
 
 static int64_t
@@ -261,24 +277,30 @@ inherit(struct options *o)
 }
 
 static void
-complete(struct options *o)
+complete(struct options *o, bool given)
 {
 	if (o->store.data == NULL)
 		fail(EX_CONFIG,
 		    "no data directory: give -d dir or [store] data");
 	if (o->store.keys_file == NULL)
 		o->store.keys_file = xasprintf("%s/keys", o->store.data);
-	if (o->nfds == 0 && o->listen == NULL && o->socket == NULL)
-		o->listen = xstrdup("127.0.0.1:9710");
+	if (o->nfds > 0 || o->listen != NULL || o->socket != NULL)
+		return;
+	if (given)
+		fail(EX_CONFIG, "qod gave no listening socket");
+	o->listen = xstrdup("127.0.0.1:9710");
 }
 
 void
-options_parse(struct options *o, int argc, char **argv)
+options_parse(struct options *o, int argc, char **argv,
+    const struct conf *given)
 {
 	static const char shorts[] = "d:f:hk:l:np:s:vV";
 	int c;
 
 	defaults(o);
+	if (given != NULL)
+		take_given(o, given);
 	/* The file first, so that the command line stands above it. */
 	while ((c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
 		if (c == 'h') {
@@ -303,7 +325,7 @@ options_parse(struct options *o, int argc, char **argv)
 	while ((c = getopt_long(argc, argv, shorts, longs, NULL)) != -1)
 		if (c != 'f')
 			apply(o, c, optarg);
-	complete(o);
+	complete(o, given != NULL);
 }
 
 void

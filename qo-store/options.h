@@ -4,6 +4,7 @@
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
+#include "conf.h"
 #include "log.h"
 #include "server.h"
 
@@ -32,9 +33,12 @@ struct options {
 	int64_t drain_ms;
 };
 
-/* Exits by itself for -h and -V (0) and for mistakes (2 for the command line,
- * 78 for the configuration), after one line each on stderr. */
-void options_parse(struct options *o, int argc, char **argv);
+/* given is the configuration of qod, which then also gives the sockets; NULL:
+ * there is no qod.  Exits by itself for -h and -V (0) and for mistakes (2 for
+ * the command line, 78 for the configuration), after one line each on
+ * stderr. */
+void options_parse(struct options *o, int argc, char **argv,
+    const struct conf *given);
 void options_fini(struct options *o);
 
 #endif

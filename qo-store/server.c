@@ -220,10 +220,13 @@ take_body(struct request *r)
 static void
 on_head(struct httpd_req *http, void *arg)
 {
+	struct server *s = arg;
 	struct request *r;
 	enum s3_err e;
 
-	r = request_new(arg, http);
+	s->requests++;
+	s->asked_at = loop_now(s->loop);
+	r = request_new(s, http);
 	http->user = r;
 	if ((e = parse_target(r)) != S3_OK) {
 		reply_error(r, e);

@@ -46,6 +46,8 @@ struct server {
 	struct wait *wait;
 	struct lifecycle_run *lifecycle;
 	struct replay *replay; /* NULL: repeats are allowed */
+	uint64_t requests;
+	struct qo_mono asked_at; /* the last one came */
 	uint64_t next_id;
 	char id2[33]; /* x-amz-id-2: this process */
 	struct request *unused;
