@@ -25,7 +25,7 @@ add_value(struct buf *b, const char *s)
 		else if ((n = utf8_char_len((const unsigned char *)s)) > 0)
 			buf_add(b, s, n);
 		else {
-			buf_adds(b, "?");
+			buf_addf(b, "\\\\x%02x", *(const unsigned char *)s);
 			n = 1;
 		}
 	}

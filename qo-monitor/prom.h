@@ -3,7 +3,8 @@
  *
  * A family is begun once and its samples follow; each sample's labels are
  * given as name, value, ..., NULL.  Label values may hold anything: quotes,
- * newlines and backslashes are escaped, bytes that are not UTF-8 become '?'.
+ * newlines and backslashes are escaped, a byte that is not UTF-8 is told in
+ * digits (\\xff).
  */
 #ifndef PROM_H
 #define PROM_H

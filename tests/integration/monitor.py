@@ -1,0 +1,436 @@
+"""qo-monitor alone, with the real store, qo and qo-worker: workers that are
+killed, two monitors at once, the endpoint and its hostile clients."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+from store_lib import BUILD, Store, case, eq, finish
+
+BIN = os.path.join(BUILD, "bin")
+LONG = 30       # seconds that nothing here takes
+tmp = tempfile.mkdtemp(prefix="qo-monitor.")
+store = Store(data=os.path.join(tmp, "data"))
+procs = []
+
+HANG = os.path.join(tmp, "hang")
+with open(HANG, "w") as f:
+    f.write("#!/bin/sh\nexec sleep 1000\n")
+os.chmod(HANG, 0o755)
+
+
+def free_port():
+    """One that was free a moment ago."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def config(name, monitor="", worker="", handlers=True, port=None,
+           listen="off"):
+    path = os.path.join(tmp, name)
+    with open(path, "w") as f:
+        f.write("[store]\nlisten = 127.0.0.1:%d\ndata = %s\n" % (
+            port or store.port, store.data))
+        f.write("[monitor]\ncheck_interval = 200ms\n"
+                "listen = %s\n" % listen + monitor)
+        f.write("[worker]\nlease = 4s\nlease_max = 4s\nslots = 16\n"
+                "poll_max = 200ms\nheartbeat = 1s\n" + worker)
+        if handlers:
+            f.write("[handler hang]\ntype = hang\ncommand = %s\n"
+                    "[handler ok]\ntype = ok\ncommand = /bin/true\n" % HANG)
+    os.chmod(path, 0o600)
+    return path
+
+
+CONF = config("qod.conf")
+
+
+class Daemon:
+    def __init__(self, name, *args):
+        self.path = os.path.join(tmp, "log%d" % len(procs))
+        self.log = open(self.path, "wb")
+        self.proc = subprocess.Popen(
+            [os.path.join(BIN, name)] + list(args), stdin=subprocess.DEVNULL,
+            stdout=self.log, stderr=self.log, start_new_session=True)
+        procs.append(self)
+
+    def text(self):
+        with open(self.path, errors="replace") as f:
+            return f.read()
+
+    def wait_for(self, pattern):
+        def found():
+            return re.search(pattern, self.text())
+        return until(found, "%r in %s" % (pattern, self.path))
+
+    def kill(self, sig=signal.SIGKILL):
+        self.proc.send_signal(sig)
+        return self.proc.wait(timeout=LONG)
+
+    def kill_all(self):
+        """With its handlers, as the death of a host would."""
+        os.killpg(self.proc.pid, signal.SIGKILL)
+        self.proc.wait(timeout=LONG)
+
+
+def monitor(extra="", **kw):
+    """With a port of its own, .port."""
+    port = free_port()
+    m = Daemon("qo-monitor", "-f", config(
+        "monitor%d.conf" % port, extra, listen="127.0.0.1:%d" % port, **kw))
+    m.port = port
+    m.wait_for("metrics on port %d" % port)
+    return m
+
+
+def until(fn, what):
+    end = time.time() + LONG
+    while True:
+        got = fn()
+        if got:
+            return got
+        if time.time() > end:
+            raise AssertionError("never: " + what)
+        time.sleep(0.02)
+
+
+def run(name, *args, code=0):
+    p = subprocess.run([os.path.join(BIN, name)] + list(args),
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, timeout=LONG)
+    if p.returncode != code:
+        raise AssertionError("%s %s: exit %d, want %d: %s" % (
+            name, " ".join(args), p.returncode, code,
+            p.stderr.decode()[:300]))
+    return p.stdout.decode(), p.stderr.decode()
+
+
+def qo(*args, code=0):
+    return run("qo", "-c", CONF, *args, code=code)[0]
+
+
+def submit(kind, *args):
+    return qo("submit", "-t", kind, *args).strip()
+
+
+def task(tid):
+    return json.loads(qo("status", "--json", tid))
+
+
+def when(tid, status):
+    return until(lambda: (lambda t: t if t["status"] == status else None)(
+        task(tid)), "%s %s" % (tid, status))
+
+
+def get(port, path, method="GET", raw=None):
+    """Status, headers, body of one request on a connection of its own."""
+    with socket.create_connection(("127.0.0.1", port), timeout=LONG) as s:
+        s.sendall(raw or ("%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                          "\r\n" % (method, path)).encode())
+        data = b""
+        while True:
+            got = s.recv(65536)
+            if not got:
+                break
+            data += got
+    head, _, body = data.partition(b"\r\n\r\n")
+    lines = head.decode().split("\r\n")
+    headers = dict(x.lower().split(": ", 1) for x in lines[1:])
+    return int(lines[0].split()[1]) if lines[0] else 0, headers, body.decode()
+
+
+SAMPLE = re.compile(
+    r'([a-zA-Z_:][a-zA-Z0-9_:]*)'
+    r'(\{(?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*",?)*\})?'
+    r' (-?[0-9.]+(?:e[+-]?[0-9]+)?)$')
+
+
+def metrics(port):
+    """All samples, by name and labels; the text is read strictly."""
+    status, headers, text = get(port, "/metrics")
+    eq(status, 200)
+    eq(headers["content-type"], "text/plain; version=0.0.4; charset=utf-8")
+    out, types, helped = {}, {}, set()
+    for line in text.split("\n")[:-1]:
+        m = re.match(r"# (HELP|TYPE) ([a-z_0-9]+) (.+)$", line)
+        if m and m.group(1) == "HELP":
+            assert m.group(2) not in helped, line
+            helped.add(m.group(2))
+            continue
+        if m:
+            assert m.group(2) in helped and m.group(2) not in types, line
+            types[m.group(2)] = m.group(3)
+            continue
+        m = SAMPLE.match(line)
+        assert m, "no sample: " + line
+        family = re.sub("_(bucket|sum|count)$", "", m.group(1))
+        assert m.group(1) in types or types[family] == "histogram", line
+        key = m.group(1) + (m.group(2) or "")
+        assert key not in out, "twice: " + line
+        out[key] = float(m.group(3))
+    return out
+
+
+@case("options")
+def _():
+    out, _ = run("qo-monitor", "-h")
+    assert out.startswith("usage: qo-monitor"), out
+    out, _ = run("qo-monitor", "-V")
+    assert re.match(r"qo-monitor \d", out), out
+    out, _ = run("qo-monitor", "-n", "-f", CONF)
+    eq(out, "qo-monitor: configuration OK\n")
+    run("qo-monitor", "--nonsense", code=64)
+    _, err = run("qo-monitor", "more", code=64)
+    assert "more: no such operand" in err, err
+    _, err = run("qo-monitor", "-f", os.path.join(tmp, "absent"), code=78)
+    assert "absent" in err, err
+    bad = config("bad.conf", "orphan_grace = 5m\n")
+    _, err = run("qo-monitor", "-f", bad, code=78)
+    assert re.search(r"bad.conf:\d+: .*orphan_grace", err), err
+
+
+@case("not_our_store")
+def _():
+    path = os.path.join(tmp, "remote.conf")
+    with open(path, "w") as f:
+        f.write("[s3]\nendpoint = %s\nbucket = elsewhere\naccess_key = %s\n"
+                "secret_key = %s\n[monitor]\nlisten = off\n" % (
+                    store.url, store.key[0], store.key[1]))
+    os.chmod(path, 0o600)
+    _, err = run("qo-monitor", "-f", path, code=78)
+    assert "elsewhere" in err and err.count("\n") == 1, err
+
+
+mon = monitor()
+
+
+@case("makes_the_queue")
+def _():
+    until(lambda: get(mon.port, "/readyz")[0] == 200, "readyz")
+    assert "made the queue" in mon.text(), mon.text()
+    tid = submit("ok")
+    eq(task(tid)["status"], "pending")
+
+
+@case("endpoint")
+def _():
+    port = mon.port
+    eq(get(port, "/healthz")[::2], (200, "ok\n"))
+    eq(get(port, "/readyz")[::2], (200, "ready\n"))
+    status, headers, body = get(port, "/metrics", method="HEAD")
+    eq((status, body), (200, ""))
+    assert int(headers["content-length"]) > 1000, headers
+    eq(get(port, "/")[0], 404)
+    eq(get(port, "/metrics/..%2f")[0], 404)
+    eq(get(port, "/metrics", method="POST")[0], 405)
+    until(lambda: metrics(port).get("qo_ready_tasks") == 1, "one ready task")
+    m = metrics(port)
+    eq(m['qo_processes{role="monitor",state="ready"}'], 1)
+    assert m['qo_s3_requests_total{op="list"}'] > 0, m
+    assert m["qo_s3_cost_dollars_total"] > 0, m
+    assert 0 <= m["qo_oldest_ready_seconds"] < 120, m
+
+
+@case("hostile_clients")
+def _():
+    port = mon.port
+    for raw in (b"GET /metrics HTTP/1.1\nHost: x\n\n",
+                b"GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n"
+                b"Transfer-Encoding: chunked\r\n\r\n",
+                b"GET /metrics HTTP/1.1\r\n\r\n",
+                b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"):
+        eq(get(port, "", raw=raw)[0], 400, repr(raw[:40]))
+    eq(get(port, "", raw=b"GET /" + b"a" * 5000 + b" HTTP/1.1\r\n\r\n")[0],
+       414)
+    eq(get(port, "", raw=b"GET / HTTP/1.1\r\nA: " + b"a" * 20000 +
+           b"\r\n\r\n")[0], 431)
+    held = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
+    for s in held:
+        s.sendall(b"GET /metr")
+    # Full of clients that say nothing more: told so, or served when one of
+    # them has to go.
+    assert get(port, "/healthz")[0] in (0, 200, 503)
+    for s in held:
+        s.close()
+    until(lambda: get(port, "/healthz")[0] == 200, "healthz")
+
+
+@case("port_in_use")
+def _():
+    path = config("second.conf", listen="127.0.0.1:%d" % mon.port)
+    _, err = run("qo-monitor", "-f", path, code=78)
+    assert "[monitor] listen" in err and "in use" in err, err
+    eq(len([x for x in err.splitlines() if "warning: " not in x]), 1, err)
+
+
+@case("worker_completes")
+def _():
+    w = Daemon("qo-worker", "-f", CONF)
+    tid = submit("ok")
+    eq(when(tid, "completed")["attempt"], 1)
+    eq(w.kill(signal.SIGTERM), 0)
+    until(lambda: metrics(mon.port).get("qo_ready_tasks") == 0,
+          "nothing is ready")
+
+
+def die_with(*args):
+    """A task that runs in a worker that is killed with all it started."""
+    w = Daemon("qo-worker", "-f", CONF)
+    tid = submit("hang", *args)
+    t = when(tid, "running")
+    w.kill_all()
+    return tid, t
+
+
+@case("lease_runs_out_retry")
+def _():
+    tid, running = die_with("--retries", "3")
+    t = until(lambda: (lambda t: t if t["lease_id"] != running["lease_id"]
+                       else None)(task(tid)), "reclaimed")
+    eq((t["status"], t["retry_count"], t["generation"]), ("pending", 1, 2))
+    eq(t["errors"][0]["kind"], "lease_expired")
+    eq(t["errors"][0]["lease_id"], running["lease_id"])
+    m = metrics(mon.port)
+    eq(m["qo_leases_reclaimed_total"], 1)
+    eq(m['qo_tasks_total{outcome="retried"}'], 1)
+    mon.wait_for(r'msg="lease ran out" task=%s' % tid)
+    qo("cancel", tid)
+
+
+@case("lease_runs_out_failed")
+def _():
+    tid, _ = die_with("--retries", "0")
+    eq(when(tid, "failed")["last_error"],
+       "the worker stopped renewing its lease")
+    until(lambda: metrics(mon.port).get("qo_failed_tasks") == 1, "counted")
+
+
+@case("lease_runs_out_cancelled")
+def _():
+    w = Daemon("qo-worker", "-f", CONF)
+    tid = submit("hang")
+    when(tid, "running")
+    os.killpg(w.proc.pid, signal.SIGSTOP)   # before it can hear of it
+    qo("cancel", tid)
+    w.kill_all()
+    when(tid, "cancelled")
+
+
+@case("stale_workers")
+def _():
+    w = Daemon("qo-worker", "-f", CONF, "--id", "doomed")
+    until(lambda: "doomed" in qo("workers", "--json"), "its record")
+    w.kill_all()
+    other = monitor("worker_stale = 2s\nworker_dead = 4s\n")
+    other.wait_for(r'msg="a worker is silent" worker=doomed')
+    other.wait_for(r'msg="removed the record of a dead worker" worker=doomed')
+    until(lambda: "doomed" not in qo("workers", "--json"), "removed")
+    eq(other.kill(signal.SIGTERM), 0)
+
+
+@case("two_monitors")
+def _():
+    """Sixteen leases at once, two monitors that both want them."""
+    other = monitor()
+    until(lambda: get(other.port, "/readyz")[0] == 200, "readyz")
+    before = metrics(mon.port)["qo_leases_reclaimed_total"]
+    w = Daemon("qo-worker", "-f", CONF)
+    ids = [submit("hang", "--retries", "1") for _ in range(16)]
+    for tid in ids:
+        when(tid, "running")
+    w.kill_all()
+    for tid in ids:
+        t = when(tid, "pending")
+        eq((t["retry_count"], t["generation"]), (1, 2), tid)
+    both = metrics(mon.port)["qo_leases_reclaimed_total"] - before + \
+        metrics(other.port)["qo_leases_reclaimed_total"]
+    eq(both, 16)
+    for tid in ids:
+        qo("cancel", tid)
+    eq(other.kill(signal.SIGTERM), 0)
+
+
+@case("frozen_monitor")
+def _():
+    """One that stood still while another did its work does no harm."""
+    other = monitor()
+    until(lambda: get(other.port, "/readyz")[0] == 200, "readyz")
+    tid, running = die_with("--retries", "5")
+    time.sleep(1)       # anywhere in its work
+    other.proc.send_signal(signal.SIGSTOP)
+    until(lambda: task(tid)["generation"] == 2, "reclaimed")
+    other.proc.send_signal(signal.SIGCONT)
+    n = metrics(other.port)['qo_s3_requests_total{op="list"}']
+    until(lambda: metrics(other.port)['qo_s3_requests_total{op="list"}'] >
+          n + 5, "its next passes")
+    t = task(tid)
+    eq((t["generation"], t["retry_count"]), (2, 1))
+    qo("cancel", tid)
+    eq(other.kill(signal.SIGTERM), 0)
+
+
+@case("killed_monitor")
+def _():
+    """kill -9 again and again; every lease is given back in the end."""
+    w = Daemon("qo-worker", "-f", CONF)
+    ids = [submit("hang", "--retries", "1") for _ in range(16)]
+    for tid in ids:
+        when(tid, "running")
+    w.kill_all()
+    for n in range(12):
+        m = Daemon("qo-monitor", "-f", CONF)
+        time.sleep(0.05 * (n + 1))
+        m.kill()
+    for tid in ids:
+        t = when(tid, "pending")
+        eq((t["retry_count"], t["generation"]), (1, 2), tid)
+        qo("cancel", tid)
+
+
+@case("once")
+def _():
+    tid = submit("nobody", "--expires", "1s")
+    eq(mon.kill(signal.SIGTERM), 0)
+    until(lambda: run("qo-monitor", "-f", CONF, "--once") and
+          qo("stats", "--json"), "once")
+    # Too young to be looked at: left to the workers for a minute.
+    assert task(tid)["status"] in ("pending", "expired")
+
+
+@case("store_away")
+def _():
+    """It waits for the store, tells so, and ends when it is asked to."""
+    s = socket.socket()
+    s.bind(("127.0.0.1", 0))
+    m = monitor(port=s.getsockname()[1])
+    m.wait_for(r'msg="waiting for the store"')
+    status, _, body = get(m.port, "/readyz")
+    eq(status, 503)
+    assert "queue" in body, body
+    eq(get(m.port, "/healthz")[0], 200)
+    eq(metrics(m.port)["qo_store_up"], 0)
+    eq(m.kill(signal.SIGTERM), 0)
+    eq(m.text().count("waiting for the store"), 1)
+
+
+@case("clean_in_the_end")
+def _():
+    out = run("qo", "-c", CONF, "fsck", "--offline", "--repair")[0]
+    out = run("qo", "-c", CONF, "fsck", "--offline")[0]
+    assert "no-entry" not in out, out
+
+
+for d in procs:
+    if d.proc.poll() is None:
+        os.killpg(d.proc.pid, signal.SIGKILL)
+        d.proc.wait()
+store.stop()
+shutil.rmtree(tmp, ignore_errors=True)
+finish()
