@@ -115,6 +115,7 @@ handlers_new(struct loop *l, const struct conf *conf, const char *config_path,
 	scratch_init(&h->scratch, scratch_emptied, h);
 	LIST_INIT(&h->execs);
 	reap_init(adopted, h);
+	scratch_tidy(&h->scratch);
 	if (proc_subreaper() == -1)
 		log_warn("subreaper");
 	h->n = conf->nhandlers;

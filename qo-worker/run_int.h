@@ -38,8 +38,9 @@ struct section {
 	bool wanted; /* somebody was refused */
 	/* serve.c's */
 	struct instances idle, busy, ending;
-	size_t live;      /* idle and busy ones */
-	int64_t delay_ms; /* of the last back-off; 0: all is well */
+	size_t live;           /* idle and busy ones */
+	int64_t delay_ms;      /* of the last back-off; 0: all is well */
+	struct qo_mono failed; /* when that began */
 	struct loop_timer pause;
 	size_t said; /* lines of idle processes, this minute */
 	struct qo_mono said_since;

@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "proc.h"
 #include "reap.h"
 #include "scratch.h"
@@ -13,6 +15,10 @@
 
 /* Others may pass through it to their own, and see nothing. */
 #define BASE_MODE 0711
+#define BASE_NAME "qo-worker."
+/* A base that nobody has locked for so long was left by a worker that was
+ * killed. */
+#define STALE_SECONDS 60
 
 struct removal {
 	LIST_ENTRY(removal) link;
@@ -26,19 +32,25 @@ scratch_init(struct scratch *s, void (*emptied)(void *arg), void *arg)
 {
 	memset(s, 0, sizeof(*s));
 	LIST_INIT(&s->removals);
+	s->lock = -1;
 	s->emptied = emptied;
 	s->arg = arg;
+}
+
+static const char *
+tmp_dir(void)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	return tmp != NULL && tmp[0] == '/' ? tmp : "/tmp";
 }
 
 static int
 make_base(struct scratch *s, struct qo_err *err)
 {
-	const char *tmp = getenv("TMPDIR");
 	char *path;
 
-	if (tmp == NULL || tmp[0] != '/')
-		tmp = "/tmp";
-	path = xasprintf("%s/qo-worker.XXXXXX", tmp);
+	path = xasprintf("%s/" BASE_NAME "XXXXXX", tmp_dir());
 	if (mkdtemp(path) == NULL || chmod(path, BASE_MODE) == -1) {
 		qo_err_sys(err, errno, "directory for the handler: %s", path);
 		free(path);
@@ -46,6 +58,11 @@ make_base(struct scratch *s, struct qo_err *err)
 	}
 	free(s->base);
 	s->base = path;
+	if (s->lock != -1)
+		close(s->lock);
+	s->lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->lock != -1)
+		flock(s->lock, LOCK_EX | LOCK_NB);
 	return 0;
 }
 
@@ -182,22 +199,15 @@ scratch_pool_fini(struct scratch_pool *p)
 	}
 }
 
-void
-scratch_drop(struct scratch *s, struct scratch_pool *p,
-    const struct handler_account *a, char *dir)
+/* A tree may be large: not for the event loop. */
+static void
+start_removal(struct scratch *s, const struct handler_account *a, char *dir)
 {
 	struct removal *rm;
 	pid_t pid;
 
-	if (dir == NULL)
-		return;
-	if (p->n < SCRATCH_KEEP && is_clean(dir, a)) {
-		p->dirs[p->n++] = dir;
-		return;
-	}
-	/* A tree may be large: not for the event loop. */
-	if (rmdir(dir) == 0 || errno == ENOENT ||
-	    (pid = spawn_rm(a, dir)) == -1) {
+	pid = spawn_rm(a, dir);
+	if (pid == -1) {
 		free(dir);
 		return;
 	}
@@ -209,6 +219,57 @@ scratch_drop(struct scratch *s, struct scratch_pool *p,
 }
 
 void
+scratch_drop(struct scratch *s, struct scratch_pool *p,
+    const struct handler_account *a, char *dir)
+{
+	if (dir == NULL)
+		return;
+	if (p->n < SCRATCH_KEEP && is_clean(dir, a))
+		p->dirs[p->n++] = dir;
+	else if (rmdir(dir) == 0 || errno == ENOENT)
+		free(dir);
+	else
+		start_removal(s, a, dir);
+}
+
+/* Ours by owner, old enough, and nobody's by its lock? */
+static bool
+is_stale(int tmp, const char *name)
+{
+	struct stat st;
+	bool stale;
+	int fd;
+
+	fd = openat(tmp, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1)
+		return false;
+	stale = fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+	    qo_wall_local().us / QO_US_PER_SEC - st.st_mtim.tv_sec >
+		STALE_SECONDS &&
+	    flock(fd, LOCK_EX | LOCK_NB) == 0;
+	close(fd);
+	return stale;
+}
+
+void
+scratch_tidy(struct scratch *s)
+{
+	const struct handler_account us = { .uid = geteuid() };
+	const struct dirent *e;
+	DIR *d;
+
+	d = opendir(tmp_dir());
+	if (d == NULL)
+		return;
+	while ((e = readdir(d)) != NULL)
+		if (strncmp(e->d_name, BASE_NAME, sizeof(BASE_NAME) - 1) == 0 &&
+		    is_stale(dirfd(d), e->d_name))
+			start_removal(s, &us,
+			    xasprintf("%s/%s", tmp_dir(), e->d_name));
+	closedir(d);
+}
+
+void
 scratch_fini(struct scratch *s)
 {
 	struct removal *rm;
@@ -217,6 +278,8 @@ scratch_fini(struct scratch *s)
 		removal_free(rm);
 	if (s->base != NULL)
 		rmdir(s->base);
+	if (s->lock != -1)
+		close(s->lock);
 	free(s->base);
 	s->base = NULL;
 }

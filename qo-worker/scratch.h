@@ -20,6 +20,7 @@ struct removal;
 
 struct scratch {
 	char *base; /* below TMPDIR, made when first needed; NULL: not yet */
+	int lock;   /* held on the base; -1: none */
 	uint64_t next;
 	LIST_HEAD(, removal) removals; /* under way */
 	void (*emptied)(void *arg);    /* the last one is over; may be NULL */
@@ -43,6 +44,8 @@ char *scratch_make(struct scratch *s, struct scratch_pool *p,
  * be NULL, is moved.  The account is borrowed for the call. */
 void scratch_drop(struct scratch *s, struct scratch_pool *p,
     const struct handler_account *a, char *dir);
+/* Removes what workers that were killed have left, in the background. */
+void scratch_tidy(struct scratch *s);
 static inline bool
 scratch_busy(const struct scratch *s)
 {

@@ -150,6 +150,7 @@ back_off(struct section *sec, int64_t uptime_ms, const char *why)
 	bool first = sec->delay_ms == 0;
 
 	sec->delay_ms = proc_backoff(sec->delay_ms, uptime_ms);
+	sec->failed = loop_now(sec->all->loop);
 	loop_timer_set_ms(sec->all->loop, &sec->pause, sec->delay_ms,
 	    pause_over, sec);
 	if (first)
@@ -158,10 +159,14 @@ back_off(struct section *sec, int64_t uptime_ms, const char *why)
 		    sec->conf->name, why);
 }
 
+/* An answer of a process that was started since: those that were there before
+ * prove nothing. */
 static void
-went_well(struct section *sec)
+went_well(const struct instance *in)
 {
-	if (sec->delay_ms == 0)
+	struct section *sec = in->sec;
+
+	if (sec->delay_ms == 0 || in->started.us <= sec->failed.us)
 		return;
 	log_info("handler %s: answers again", sec->conf->name);
 	sec->delay_ms = 0;
@@ -317,7 +322,7 @@ take_verdict(struct instance *in, struct reply *rep, size_t line_len)
 		buf_init(&in->got, in->got.max);
 	}
 	in->served++;
-	went_well(in->sec);
+	went_well(in);
 	finish_run(in);
 }
 

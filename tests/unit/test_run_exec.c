@@ -537,10 +537,11 @@ START_TEST(test_grandchildren)
 	struct fx_run f;
 	pid_t pid;
 
-	/* It holds all descriptors, ignores SIGTERM and goes on. */
+	/* It holds all descriptors, ignores SIGTERM and goes on; it has
+	 * nothing of our environment that would tell whose it is. */
 	fx_handler("kids", "grace = 1h",
-	    "(trap '' TERM; echo $(exec sh -c 'echo $PPID') >$D/kid\n"
-	    "while :; do sleep 0.02; done) &\n"
+	    "env -i D=$D sh -c 'trap \"\" TERM; echo $$ >$D/kid\n"
+	    "while :; do sleep 0.02; done' &\n"
 	    "while [ ! -s $D/kid ]; do sleep 0.01; done; echo main");
 	fx_begin();
 	fx_run(&f, "kids", "{}");

@@ -2,6 +2,7 @@
  * account, directory; and which handler serves which type. */
 #include <grp.h>
 #include <pwd.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 
 #include "run_fixture.h"
@@ -263,6 +264,7 @@ START_TEST(test_clean_state)
 	sigaddset(&set, SIGUSR2);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	sig_ignore(SIGINT);
+	umask(077);
 	fx_begin();
 	fx_run(&f, "s", "{}");
 	ck_assert(has_line(&f, "SigBlk: 0000000000000000"));
@@ -312,6 +314,36 @@ START_TEST(test_cwd)
 	fx_handlers = NULL;
 	/* The three scripts, and nothing of ours. */
 	ck_assert_int_eq(fx_count(fx_dir), 3);
+}
+END_TEST
+
+/* What a killed worker left is removed; what somebody uses is not. */
+START_TEST(test_tidy)
+{
+	const struct timespec old[2] = { { 1, 0 }, { 1, 0 } };
+	char path[4][200];
+	int i, fd;
+
+	ck_assert_int_eq(setenv("TMPDIR", fx_dir, 1), 0);
+	for (i = 0; i < 4; i++) {
+		snprintf(path[i], sizeof(path[i]), "%s/%s.%d", fx_dir,
+		    i == 3 ? "other" : "qo-worker", i);
+		ck_assert_int_eq(mkdir(path[i], 0711), 0);
+	}
+	fx_write("qo-worker.0/x", "", 0600);
+	for (i = 0; i < 4; i++)
+		if (i != 1) /* that one is young */
+			ck_assert_int_eq(utimensat(AT_FDCWD, path[i], old, 0),
+			    0);
+	fd = open(path[2], O_RDONLY | O_CLOEXEC);
+	ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+	fx_handler("x", "", "pwd");
+	fx_begin();
+	fx_no_children();
+	ck_assert_int_eq(access(path[0], F_OK), -1);
+	for (i = 1; i < 4; i++)
+		ck_assert_int_eq(access(path[i], F_OK), 0);
+	close(fd);
 }
 END_TEST
 
@@ -512,6 +544,7 @@ suite(void)
 	tcase_add_test(tc, test_credentials_of_store);
 	tcase_add_test(tc, test_clean_state);
 	tcase_add_test(tc, test_cwd);
+	tcase_add_test(tc, test_tidy);
 	tcase_add_test(tc, test_cwd_gone);
 	tcase_add_test(tc, test_missing_program);
 	tcase_add_test(tc, test_unknown_user);
