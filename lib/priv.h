@@ -2,7 +2,7 @@
  * priv.h - give up privileges.
  *
  * The master keeps its ids; its children run as [qod] user and group.  A
- * worker whose handlers have users of their own keeps three capabilities
+ * worker whose handlers have users of their own keeps a few capabilities
  * through its exec by way of the ambient set, and empties that set first
  * thing, so that no handler inherits them.
  */
@@ -13,9 +13,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* To start a handler as another user and to end it. */
-#define PRIV_CAPS_SWITCH                                                       \
-	(UINT64_C(1) << 5 /* CAP_KILL */ | UINT64_C(1) << 6 /* CAP_SETGID */ | \
+/* To start a handler as another user, in a directory of its own, and to end
+ * it. */
+#define PRIV_CAPS_SWITCH                                                      \
+	(UINT64_C(1) << 0 /* CAP_CHOWN */ | UINT64_C(1) << 5 /* CAP_KILL */ | \
+	    UINT64_C(1) << 6 /* CAP_SETGID */ |                               \
 	    UINT64_C(1) << 7 /* CAP_SETUID */)
 
 /*

@@ -116,8 +116,8 @@ role_init(struct role *r, int argc, char **argv)
 
 /* The configuration */
 
-static void
-on_report(void *arg, enum conf_level level, const struct conf_place *place,
+void
+role_report(void *arg, enum conf_level level, const struct conf_place *place,
     const char *msg)
 {
 	const struct role *r = arg;
@@ -143,7 +143,7 @@ role_conf(struct role *r, const char *path, unsigned how,
 	memset(&o, 0, sizeof(o));
 	o.flags = flags;
 	o.nflags = nflags;
-	o.report = on_report;
+	o.report = role_report;
 	o.arg = r;
 	if (r->supervised) {
 		/* Environment and files are in it already. */

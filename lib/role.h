@@ -87,6 +87,8 @@ void role_init(struct role *r, int argc, char **argv);
  * the exit code (78). */
 int role_conf(struct role *r, const char *path, unsigned how,
     const struct conf_flag *flags, size_t nflags);
+/* What logs them; arg is the role. */
+conf_report role_report;
 /* Log (with a conf), signals, control socket, area, heartbeat.  nslots and
  * nhandlers are those of the private area when there is no qod.  What fails
  * here is for the operator: one line and exit status 78. */

@@ -6,6 +6,7 @@
 #include <sysexits.h>
 
 #include "attach.h"
+#include "handler_check.h"
 #include "log.h"
 #include "role.h"
 #include "worker.h"
@@ -158,6 +159,16 @@ work(struct role *r, struct program *p, const char *path)
 	return left > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/* Also what the handlers need of this machine. */
+static int
+check(struct role *r)
+{
+	if (handler_check(r->conf, role_report, r) > 0)
+		return EX_CONFIG;
+	puts("qo-worker: configuration OK");
+	return EXIT_SUCCESS;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -177,10 +188,8 @@ main(int argc, char **argv)
 		return code;
 	if ((code = role_conf(&r, o.path, 0, o.flags, o.nflags)) != 0)
 		return code;
-	if (o.check) {
-		puts("qo-worker: configuration OK");
-		return 0;
-	}
+	if (o.check)
+		return check(&r);
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		fatalx("libcurl can not start");
 	r.loop = loop_new();
