@@ -141,6 +141,7 @@ START_TEST(test_environment)
 	ck_assert_int_eq(setenv("QO_S3_SECRET_KEY", "hush", 1), 0);
 	ck_assert_int_eq(setenv("NOTIFY_SOCKET", "/run/x", 1), 0);
 	ck_assert_int_eq(setenv("LANG", "C", 1), 0);
+	ck_assert_int_eq(setenv("HOME", "/h o", 1), 0);
 	ck_assert_int_eq(setenv("LC_ALL", "C", 1), 0);
 	ck_assert_int_eq(setenv("TZ", "IST-5:30", 1), 0);
 	ck_assert_int_eq(setenv("TMPDIR", fx_dir, 1), 0);
@@ -177,6 +178,7 @@ START_TEST(test_environment)
 	ck_assert(has_line(&f, "QO_HANDLER=e"));
 	ck_assert(has_line(&f, "QO_MODE=exec"));
 	ck_assert(has_line(&f, "MINE=a b"));
+	ck_assert(has_line(&f, "HOME=/h o"));
 	ck_assert(has_line(&f, "LANG=de_DE.UTF-8"));
 	ck_assert(has_line(&f, "TZ=IST-5:30"));
 	/* Exactly these. */
@@ -438,13 +440,15 @@ END_TEST
 
 START_TEST(test_user)
 {
+	char dir[] = "/tmp/qo-run-user-XXXXXX", want[128];
 	struct fx_run f;
-	char want[128];
 
 	if (geteuid() != 0)
 		return;
 	/* The directory of the tests may be closed to others. */
-	ck_assert_int_eq(setenv("TMPDIR", "/tmp", 1), 0);
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	ck_assert_int_eq(chmod(dir, 0755), 0);
+	ck_assert_int_eq(setenv("TMPDIR", dir, 1), 0);
 	buf_adds(&fx_text,
 	    "[handler x]\ntype = x\nuser = daemon\ncommand = sh -c "
 	    "'id -u && id -g && id -G && pwd >f && stat -c %U . f && "
@@ -463,6 +467,9 @@ START_TEST(test_user)
 	fx_assert_output(&f, "\"tty\"");
 	fx_fini(&f);
 	fx_no_children();
+	handlers_free(fx_handlers);
+	fx_handlers = NULL;
+	ck_assert_int_eq(rmdir(dir), 0); /* nothing is left in it */
 }
 END_TEST
 
