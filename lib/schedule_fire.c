@@ -6,6 +6,8 @@
 
 #define NO_WORKFLOWS "it starts a workflow, which this version can not do"
 
+#define KNOWN_MS (10 * 60 * 1000)
+
 static void consider(struct qo_fire *f);
 
 static struct qo_fire *
@@ -21,6 +23,17 @@ end(struct qo_fire *f, enum qo_rc rc, const struct qo_err *err)
 	if (err != NULL)
 		f->err = *err;
 	f->done(f);
+}
+
+static void
+start_change(struct qo_fire *f,
+    enum qo_verdict (*decide)(struct qo_schedule_change *c),
+    void (*done)(struct qo_schedule_change *c))
+{
+	f->known = qo_mono_now();
+	f->change.decide = decide;
+	f->change.done = done;
+	qo_schedule_change_start(&f->change);
 }
 
 /* What has been decided is done */
@@ -75,9 +88,7 @@ on_confirmed(struct qo_schedule_change *c)
 static void
 confirm(struct qo_fire *f)
 {
-	f->change.decide = decide_done;
-	f->change.done = on_confirmed;
-	qo_schedule_change_start(&f->change);
+	start_change(f, decide_done, on_confirmed);
 }
 
 /* Submits, several at once */
@@ -192,6 +203,7 @@ make_runs(struct qo_fire *f, const struct qo_submission *sub)
 		r->sub.available_at = r->due;
 		r->sub.derived_id = r->id;
 		r->sub.submitted_by = f->who;
+		r->sub.deadline = qo_mono_add_ms(f->known, KNOWN_MS);
 	}
 }
 
@@ -280,9 +292,7 @@ on_decided(struct qo_schedule_change *c)
 static void
 start_decision(struct qo_fire *f)
 {
-	f->change.decide = decide;
-	f->change.done = on_decided;
-	qo_schedule_change_start(&f->change);
+	start_change(f, decide, on_decided);
 }
 
 static void
@@ -362,13 +372,12 @@ on_start(struct loop_task *t)
 {
 	struct qo_fire *f = t->arg;
 
-	if (f->change.loaded) {
+	/* What somebody else is firing may be done by now, and gone. */
+	f->change.loaded = f->change.loaded && f->change.s.nfiring == 0;
+	if (f->change.loaded)
 		consider(f);
-		return;
-	}
-	f->change.decide = decide_nothing;
-	f->change.done = on_loaded;
-	qo_schedule_change_start(&f->change);
+	else
+		start_change(f, decide_nothing, on_loaded);
 }
 
 /* Interface */

@@ -6,6 +6,10 @@
  * says so, submit the runs under ids that follow from their due times, and
  * write that they are there.  A process that dies in between leaves `firing'
  * in the record, and the next to come here goes on from there.
+ *
+ * Runs are submitted for ten minutes after the record was read or written:
+ * one that was frozen in between might find no trace of a task that another
+ * submitted and retention, which is an hour at least, has removed.
  */
 #ifndef QO_SCHEDULE_FIRE_H
 #define QO_SCHEDULE_FIRE_H
@@ -45,6 +49,7 @@ struct qo_fire {
 	char key[QO_KEY_SIZE];
 	struct qo_s3_req req;
 	struct qo_schedule_plan plan;
+	struct qo_mono known;     /* the record was not older than this */
 	struct qo_fire_run *runs; /* to be submitted */
 	size_t nruns, next;
 	struct qo_bulk_submit bulk;

@@ -95,6 +95,9 @@ decide(struct qo_change *c)
 	struct qo_wall now = qo_queue_now(c->q);
 	char shard[QO_SHARD_SIZE];
 
+	if (sub->deadline.us != 0 && qo_mono_now().us > sub->deadline.us)
+		return qo_change_refuse(c, QO_AGAIN,
+		    "it took too long to begin");
 	qo_task_fini(t);
 	qo_task_init(t);
 	qo_uuid_shard(c->id, c->q->layout.shard_width, shard);

@@ -34,6 +34,9 @@ struct qo_submission {
 	/* Or an id of our own that was derived from what the task stands for
 	 * (uuid.h): what is found under it is that task. */
 	const char *derived_id;
+	/* A task that was not found is not made after this (QO_AGAIN): that
+	 * it is to be made may have been read long ago.  us == 0: whenever. */
+	struct qo_mono deadline;
 	enum qo_priority priority;
 	struct qo_json tags;     /* an object; p == NULL: none */
 	int64_t max_reschedules; /* -1: no limit */
