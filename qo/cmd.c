@@ -28,6 +28,13 @@ extern const struct cmd cmd_logs;
 extern const struct cmd cmd_pause;
 extern const struct cmd cmd_replay;
 extern const struct cmd cmd_resume;
+extern const struct cmd cmd_schedule_add;
+extern const struct cmd cmd_schedule_delete;
+extern const struct cmd cmd_schedule_list;
+extern const struct cmd cmd_schedule_pause;
+extern const struct cmd cmd_schedule_resume;
+extern const struct cmd cmd_schedule_run_now;
+extern const struct cmd cmd_schedule_show;
 extern const struct cmd cmd_stats;
 extern const struct cmd cmd_status;
 extern const struct cmd cmd_submit;
@@ -61,6 +68,13 @@ const struct cmd *const cmd_table[] = {
 	&cmd_top,
 	&cmd_pause,
 	&cmd_resume,
+	&cmd_schedule_add,
+	&cmd_schedule_list,
+	&cmd_schedule_show,
+	&cmd_schedule_pause,
+	&cmd_schedule_resume,
+	&cmd_schedule_delete,
+	&cmd_schedule_run_now,
 	&cmd_ctl_status,
 	&cmd_ctl_reload,
 	&cmd_ctl_drain,

@@ -1,27 +1,14 @@
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "batch.h"
-#include "cmd.h"
-#include "confval.h"
-#include "draft.h"
-#include "io.h"
-#include "tags.h"
+#include "order.h"
 
 static const struct opt submit_opts[] = {
-	{ "type", 't', "TYPE",
-	    "The task's type: 1 to 128 of A-Z a-z 0-9 . _ : / -.", false },
-	{ "input", 'i', "JSON|@FILE|-",
-	    "The input: JSON, or the file or standard input that holds it.  "
-	    "The default is null.",
-	    false },
-	{ "timeout", 0, "DURATION",
-	    "How long one attempt may run, 1s to 30d in whole seconds.",
-	    false },
-	{ "retries", 0, "N",
-	    "How often a failed attempt is retried, 0 to 1000.", false },
+	ORDER_OPT_TYPE,
+	ORDER_OPT_INPUT,
+	ORDER_OPT_TIMEOUT,
+	ORDER_OPT_RETRIES,
 	{ "at", 0, "TIME",
 	    "Not before this time, UTC as in RFC 3339: 2026-01-28T12:00:00Z.",
 	    false },
@@ -30,99 +17,13 @@ static const struct opt submit_opts[] = {
 	    "Given up when it has not started so long from now.", false },
 	{ "key", 'k', "TEXT",
 	    "An idempotency key: the same key gives the same task.", false },
-	{ "tag", 0, "NAME=VALUE", "A tag; may be given more than once.", true },
-	{ "priority", 0, "high|normal|low",
-	    "Which of the tasks that are due are looked at first.", false },
+	ORDER_OPT_TAG,
+	ORDER_OPT_PRIORITY,
 	{ "batch", 'b', "FILE|-", "Submit one task for each line of the file.",
 	    false },
 	CMD_OPT_JSON,
 	CMD_OPT_END,
 };
-
-/* Everything that the options say, and what it stands in. */
-struct order {
-	struct qo_draft draft;
-	struct buf input, tags;
-};
-
-static void
-order_init(struct order *order)
-{
-	qo_draft_init(&order->draft);
-	buf_init(&order->input, QO_INPUT_MAX);
-	buf_init(&order->tags, 65536);
-}
-
-static void
-order_fini(struct order *order)
-{
-	buf_fini(&order->input);
-	buf_fini(&order->tags);
-	qo_draft_fini(&order->draft);
-}
-
-static int
-read_raw(const char *arg, struct buf *raw, struct qo_err *err)
-{
-	if (strcmp(arg, "-") == 0) {
-		if (io_read_all(STDIN_FILENO, raw) == 0)
-			return 0;
-		if (raw->failed)
-			qo_err_set(err, "more than 64MiB");
-		else
-			qo_err_set(err, "standard input can not be read");
-		return -1;
-	}
-	if (arg[0] == '@')
-		return io_read_file(arg + 1, raw, err);
-	if (buf_adds(raw, arg) == 0)
-		return 0;
-	qo_err_set(err, "more than 64MiB");
-	return -1;
-}
-
-static int
-parse_input(struct order *order, const char *arg, struct qo_err *err)
-{
-	static const struct qo_json_limits limits = { QO_INPUT_MAX,
-		QO_JSON_DEPTH, true };
-	struct buf raw;
-	int rv = -1;
-
-	buf_init(&raw, QO_INPUT_MAX);
-	if (read_raw(arg, &raw, err) == 0 &&
-	    qo_json_compact(raw.data, raw.len, &limits, &order->input, err) ==
-		0)
-		rv = 0;
-	buf_fini(&raw);
-	order->draft.input = (struct qo_json){ order->input.data,
-		order->input.len };
-	return rv;
-}
-
-static int
-parse_tags(struct order *order, const struct opts *o, struct qo_err *err)
-{
-	const char *texts[QO_TAGS_MAX + 1];
-	size_t n;
-
-	for (n = 0; n <= QO_TAGS_MAX; n++)
-		if ((texts[n] = opts_nth(o, "tag", n)) == NULL)
-			break;
-	if (n == 0)
-		return 0;
-	if (qo_tags_build(&order->tags, texts, n, err) == -1)
-		return -1;
-	order->draft.tags = (struct qo_json){ order->tags.data,
-		order->tags.len };
-	return 0;
-}
-
-static int
-parse_retries(struct order *order, const char *arg, struct qo_err *err)
-{
-	return confval_int(arg, 0, QO_RETRIES_MAX, &order->draft.retries, err);
-}
 
 /* EXIT_OK, or EXIT_USAGE after the line that names the option. */
 static enum exit_code
@@ -130,34 +31,16 @@ parse_options(struct order *order, const struct opts *o)
 {
 	struct qo_draft *d = &order->draft;
 	struct qo_err err = { 0 };
-	const char *v, *bad = NULL;
+	const char *v;
 
-	d->type = opts_get(o, "type");
 	d->key = opts_get(o, "key");
-	if ((v = opts_get(o, "timeout")) != NULL &&
-	    qo_draft_timeout(v, &d->timeout_ms, &err) == -1)
-		bad = "timeout";
-	else if ((v = opts_get(o, "retries")) != NULL &&
-	    parse_retries(order, v, &err) == -1)
-		bad = "retries";
-	else if ((v = opts_get(o, "at")) != NULL &&
+	if ((v = opts_get(o, "at")) != NULL &&
 	    qo_draft_time(v, &d->at, &err) == -1)
-		bad = "at";
-	else if ((v = opts_get(o, "delay")) != NULL &&
+		return exit_usage("--at: %s", err.msg);
+	if ((v = opts_get(o, "delay")) != NULL &&
 	    qo_draft_delay(v, &d->delay_ms, &err) == -1)
-		bad = "delay";
-	else if ((v = opts_get(o, "expires")) != NULL &&
-	    qo_draft_delay(v, &d->expires_ms, &err) == -1)
-		bad = "expires";
-	else if ((v = opts_get(o, "priority")) != NULL &&
-	    qo_draft_priority(v, &d->priority, &err) == -1)
-		bad = "priority";
-	else if (parse_tags(order, o, &err) == -1)
-		bad = "tag";
-	else if ((v = opts_get(o, "input")) != NULL &&
-	    parse_input(order, v, &err) == -1)
-		bad = "input";
-	return bad == NULL ? EXIT_OK : exit_usage("--%s: %s", bad, err.msg);
+		return exit_usage("--delay: %s", err.msg);
+	return order_parse(order, o);
 }
 
 static enum exit_code
