@@ -10,6 +10,7 @@
 #include "passes.h"
 #include "recover.h"
 #include "retention.h"
+#include "schedules.h"
 #include "workers.h"
 #include "xalloc.h"
 
@@ -31,9 +32,10 @@ struct app {
 	struct passes *passes;
 	struct workers *workers;
 	struct retention *retention; /* NULL: off */
+	struct schedules *schedules;
 	struct loop_timer count, limit;
-	bool stop; /* asked to end */
-	bool idle; /* the passes have ended */
+	bool stop;   /* asked to end */
+	size_t busy; /* parts that have not ended since then */
 	bool once;
 	size_t left; /* of once: parts that are not through */
 };
@@ -85,7 +87,7 @@ on_count(struct loop_timer *t)
 static void
 end_if_idle(struct app *a)
 {
-	if (a->idle && recover_pending(a->recover) == 0)
+	if (a->busy == 0 && recover_pending(a->recover) == 0)
 		loop_stop(a->m.loop);
 }
 
@@ -103,7 +105,7 @@ on_stopped(void *arg)
 {
 	struct app *a = arg;
 
-	a->idle = true;
+	a->busy--;
 	end_if_idle(a);
 }
 
@@ -133,8 +135,11 @@ app_drain(struct role *r, int64_t limit_ms)
 	a->stop = true;
 	if (a->endpoint != NULL)
 		endpoint_drain(a->endpoint);
-	if (a->passes != NULL)
-		passes_stop(a->passes, on_stopped, a);
+	if (a->passes == NULL)
+		return;
+	a->busy = 2;
+	passes_stop(a->passes, on_stopped, a);
+	schedules_stop(a->schedules, on_stopped, a);
 }
 
 void
@@ -197,9 +202,10 @@ on_part(void *arg)
 static void
 start_once(struct app *a)
 {
-	a->left = a->retention != NULL ? 3 : 2;
+	a->left = a->retention != NULL ? 4 : 3;
 	passes_once(a->passes, on_part, a);
 	workers_once(a->workers, on_part, a);
+	schedules_once(a->schedules, on_part, a);
 	if (a->retention != NULL)
 		retention_once(a->retention, on_part, a);
 }
@@ -209,6 +215,7 @@ start_all(struct app *a)
 {
 	passes_start(a->passes);
 	workers_start(a->workers);
+	schedules_start(a->schedules);
 	if (a->retention != NULL)
 		retention_start(a->retention);
 }
@@ -222,6 +229,7 @@ start(struct app *a)
 	a->health.answered = qo_mono_now();
 	a->passes = passes_new(&a->m);
 	a->workers = workers_new(&a->m);
+	a->schedules = schedules_new(&a->m, &r->conf->submit);
 	if (a->m.conf->retention_ms != 0)
 		a->retention = retention_new(&a->m, NULL);
 	on_count(&(struct loop_timer){ .arg = a });
@@ -243,6 +251,7 @@ finish(struct app *a)
 	passes_free(a->passes);
 	workers_free(a->workers);
 	retention_free(a->retention);
+	schedules_free(a->schedules);
 	qo_queue_flush(a->m.q);
 	count_requests(a);
 }

@@ -1,0 +1,194 @@
+"""Two real monitors and schedules: every time that is due becomes exactly one
+task, soon, and whatever happens to a monitor.  What is expected is counted
+here; ids are derived here, from what the layout says."""
+
+import datetime
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from store_lib import BUILD, Store, case, eq, finish
+
+QO = os.path.join(BUILD, "bin", "qo")
+MONITOR = os.path.join(BUILD, "bin", "qo-monitor")
+store = Store()
+s3 = store.client()
+tmp = tempfile.mkdtemp(prefix="qo-schedules.")
+CONF = os.path.join(tmp, "qod.conf")
+with open(CONF, "w") as f:
+    f.write("[s3]\nendpoint = %s\nbucket = queue\nindex_bucket = queue-index\n"
+            "access_key = %s\nsecret_key = %s\n"
+            "[monitor]\ncheck_interval = 1s\nlisten = off\n" % (
+                store.url, store.key[0], store.key[1]))
+os.chmod(CONF, 0o600)
+monitors = []
+
+
+def start():
+    log = open(os.path.join(tmp, "log.%d" % len(monitors)), "w")
+    p = subprocess.Popen([MONITOR, "-f", CONF], stdin=subprocess.DEVNULL,
+                         stdout=log, stderr=log)
+    log.close()
+    monitors.append(p)
+    return p
+
+
+def logs():
+    return "".join(open(os.path.join(tmp, n)).read()
+                   for n in sorted(os.listdir(tmp)) if n.startswith("log."))
+
+
+def stop(p, sig=signal.SIGTERM):
+    p.send_signal(sig)
+    return p.wait(60)
+
+
+def qo(*args, code=0):
+    p = subprocess.run([QO, "-c", CONF] + list(args), text=True,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, timeout=120)
+    eq(p.returncode, code, " ".join(args) + ": " + p.stderr)
+    return p.stdout
+
+
+def record(name):
+    return json.loads(qo("schedule", "show", name, "--json"))
+
+
+def text(t):
+    t = datetime.datetime.fromtimestamp(t, datetime.timezone.utc)
+    return t.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def derived(name, due):
+    """A UUID of version 8 from prefix, kind and text."""
+    h = hashlib.sha256(b"\0sched\0" + ("%s:%s" % (name, due)).encode())
+    b = bytearray(h.digest()[:16])
+    b[6] = b[6] & 0x0f | 0x80
+    b[8] = b[8] & 0x3f | 0x80
+    h = b.hex()
+    return "-".join((h[:8], h[8:12], h[12:16], h[16:20], h[20:]))
+
+
+def runs(name):
+    """{due time: task} of all tasks of this schedule in the bucket."""
+    out = {}
+    tasks = json.loads(qo("list", "--json", "--limit", "5000"))
+    for t in tasks:
+        if t.get("submitted_by") != "schedule:" + name:
+            continue
+        due = t["available_at"]
+        eq(t["id"], derived(name, due), "id of the run at " + due)
+        eq(due in out, False, "twice: " + due)
+        out[due] = t
+    return out
+
+
+def until(what, seconds=60):
+    end = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > end:
+            raise AssertionError("waited %d s in vain: %s" % (
+                seconds, logs()[-1500:]))
+        time.sleep(0.2)
+
+
+def settled(name):
+    r = record(name)
+    return "firing" not in r and r["last_due"] is not None
+
+
+qo("init")
+
+
+@case("schedules of two monitors")
+def _():
+    qo("schedule", "add", "tick", "--cron", "@every 2s", "--type", "t",
+       "--catch-up", "all")
+    first = record("tick")["next_due"]
+    start()
+    start()
+    until(lambda: len(runs("tick")) >= 6)
+    # One dies, another takes its place: nothing is lost, nothing twice.
+    stop(monitors[0], signal.SIGKILL)
+    n = len(runs("tick"))
+    until(lambda: len(runs("tick")) >= n + 3)
+    stop(monitors[1], signal.SIGKILL)
+    time.sleep(3)
+    start()
+    start()
+    n = len(runs("tick"))
+    until(lambda: len(runs("tick")) >= n + 4)
+    qo("schedule", "pause", "tick")
+    until(lambda: settled("tick"))
+    t0 = datetime.datetime.fromisoformat(first.replace("Z", "+00:00"))
+    last = datetime.datetime.fromisoformat(
+        record("tick")["last_due"].replace("Z", "+00:00"))
+    want = [text(t) for t in range(int(t0.timestamp()),
+                                   int(last.timestamp()) + 1, 2)]
+    eq(sorted(runs("tick")), want)
+    eq(len(want) >= 12, True, "%d runs" % len(want))
+
+
+@case("schedules fire soon")
+def _():
+    # Late by what the two need, not by an interval: the best of several, for
+    # a machine that is busy with other things.
+    late = []
+    for due, t in runs("tick").items():
+        made = datetime.datetime.fromisoformat(
+            t["created_at"].replace("Z", "+00:00"))
+        asked = datetime.datetime.fromisoformat(due.replace("Z", "+00:00"))
+        late.append((made - asked).total_seconds())
+    late.sort()
+    eq(late[0] >= 0, True, "none is early: %s" % late[0])
+    eq(late[len(late) // 4] < 1, True, "late: %s" % late)
+
+
+@case("schedules: a minute, a zone, a broken one beside it")
+def _():
+    s3.put("/queue/schedules/broken.json", b'{"id":"broken"}')
+    s3.put("/queue/schedules/hand.json",
+           b'{"id":"hand","cron":"* * * * *","timezone":"Asia/Kolkata",'
+           b'"task_type":"t","mine":1}')
+    until(lambda: record("hand")["next_due"] is not None)
+    until(lambda: len(runs("hand")) >= 1, 120)
+    r = record("hand")
+    eq(r["mine"], 1, "kept")
+    eq(list(runs("hand"))[0].endswith(":00.000000Z"), True)
+    qo("schedule", "delete", "hand")
+    said = [x for x in logs().splitlines() if "broken" in x]
+    eq(len(said), 2, "each monitor says so once: %s" % said)
+    eq("cron: is missing" in said[0], True)
+
+
+@case("schedules: overlap skip, deleted, once")
+def _():
+    qo("schedule", "add", "skip", "--cron", "@every 1s", "--type", "t",
+       "--overlap", "skip")
+    until(lambda: record("skip")["last_decision"] == "skipped")
+    eq(len(runs("skip")), 1)
+    qo("schedule", "delete", "skip")
+    for p in monitors[2:]:
+        eq(stop(p), 0, "drained")
+    qo("schedule", "add", "once", "--cron", "@every 1s", "--type", "t",
+       "--catch-up", "last")
+    time.sleep(1.1)
+    subprocess.run([MONITOR, "-f", CONF, "--once"], check=True, timeout=60,
+                   stderr=subprocess.DEVNULL)
+    eq(len(runs("once")) >= 1, True)
+    eq(settled("once"), True)
+
+
+for p in monitors:
+    if p.poll() is None:
+        p.kill()
+        p.wait()
+store.close()
+shutil.rmtree(tmp, ignore_errors=True)
+finish()
