@@ -253,5 +253,5 @@ qo_schedule_task_id(const char *prefix, const char *id, struct qo_wall due,
 void
 qo_schedule_who(const char *id, char out[QO_SCHEDULE_WHO_SIZE])
 {
-	snprintf(out, QO_SCHEDULE_WHO_SIZE, "schedule:%s", id);
+	snprintf(out, QO_SCHEDULE_WHO_SIZE, "%s%s", QO_SCHEDULE_WHO, id);
 }

@@ -32,7 +32,9 @@
 #define QO_SCHEDULE_RUNS_MAX  1000 /* of one decision */
 /* What is due no longer than this was not missed. */
 #define QO_SCHEDULE_ON_TIME_MS 60000
-#define QO_SCHEDULE_WHO_SIZE   (sizeof("schedule:") + QO_NAME_MAX)
+/* Who submits its runs: this and its id. */
+#define QO_SCHEDULE_WHO      "schedule:"
+#define QO_SCHEDULE_WHO_SIZE (sizeof(QO_SCHEDULE_WHO) + QO_NAME_MAX)
 
 /* What becomes of times that nobody was there for. */
 enum qo_catch_up {

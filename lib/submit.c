@@ -174,7 +174,7 @@ static bool
 payload_stale(const struct qo_submit *s)
 {
 	return s->payload_key[0] != '\0' && !s->put_again &&
-	    s->sub->idempotency_key != NULL &&
+	    is_shared(s->sub) &&
 	    qo_mono_diff_us(s->put_at, qo_mono_now()) >=
 	    PAYLOAD_MS * QO_US_PER_MS;
 }
@@ -306,7 +306,7 @@ qo_submit_start(struct qo_submit *s)
 	s->payload.done = on_payload;
 	s->payload.arg = s;
 	s->put_again = false;
-	if (s->sub->idempotency_key != NULL)
+	if (is_shared(s->sub))
 		look_first(s);
 	else
 		put_payload(s);

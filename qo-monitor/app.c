@@ -230,6 +230,8 @@ start(struct app *a)
 	a->passes = passes_new(&a->m);
 	a->workers = workers_new(&a->m);
 	a->schedules = schedules_new(&a->m, &r->conf->submit);
+	a->m.holds = schedules_hold;
+	a->m.holds_arg = a->schedules;
 	if (a->m.conf->retention_ms != 0)
 		a->retention = retention_new(&a->m, NULL);
 	on_count(&(struct loop_timer){ .arg = a });

@@ -20,6 +20,10 @@ struct monitor {
 	struct qo_queue *q;
 	struct board_area *area; /* never NULL */
 	struct health *health;   /* never NULL */
+	/* For retention: must the task of this run of a schedule stay, however
+	 * old it is?  NULL: nobody knows of such. */
+	bool (*holds)(void *arg, const char *task_id);
+	void *holds_arg;
 };
 
 /* The lower bound of server time; QO_WALL_NONE when it is not known. */

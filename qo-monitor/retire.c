@@ -5,6 +5,7 @@
 #include "log.h"
 #include "retire.h"
 #include "s3body.h"
+#include "schedule.h"
 #include "xalloc.h"
 
 #define OWN_MS    60000 /* how long a mark is ours */
@@ -40,12 +41,25 @@ retire_of(struct qo_change *c)
 	return c->arg;
 }
 
+/* A schedule may have to submit this run again, and would find no trace of
+ * it (schedules.h). */
+static bool
+is_held(const struct monitor *m, const struct qo_task *t)
+{
+	return m->holds != NULL && t->submitted_by != NULL &&
+	    strncmp(t->submitted_by, QO_SCHEDULE_WHO,
+		sizeof(QO_SCHEDULE_WHO) - 1) == 0 &&
+	    m->holds(m->holds_arg, t->id);
+}
+
 static enum qo_verdict
 mark_decide(struct qo_change *c)
 {
 	struct retire *r = retire_of(c);
 
 	r->what = retire_judge(&c->task, r->m->conf, monitor_lo(r->m));
+	if (r->what == RETIRE_MARK && is_held(r->m, &c->task))
+		r->what = RETIRE_KEEP;
 	if (r->what != RETIRE_MARK)
 		return QO_VERDICT_NOTHING;
 	r->marked = qo_mono_now();

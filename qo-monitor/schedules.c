@@ -315,7 +315,7 @@ schedules_stop(struct schedules *s, void (*done)(void *arg), void *arg)
 }
 
 bool
-schedules_hold(const struct schedules *s, const char *task_id)
+schedules_hold(void *s, const char *task_id)
 {
-	return book_holds(&s->book, task_id);
+	return book_holds(&((struct schedules *)s)->book, task_id);
 }

@@ -27,6 +27,6 @@ void schedules_stop(struct schedules *s, void (*done)(void *arg), void *arg);
  * it does not know yet that it was submitted?  Somebody would submit it again
  * and find no trace of it.  True also when that is not known.
  */
-bool schedules_hold(const struct schedules *s, const char *task_id);
+bool schedules_hold(void *s, const char *task_id); /* as monitor.holds */
 
 #endif

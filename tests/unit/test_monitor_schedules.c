@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "../../qo-monitor/book.h"
+#include "../../qo-monitor/retire.h"
 #include "../../qo-monitor/schedules.h"
+#include "admin.h"
 #include "live_store.h"
 #include "log.h"
 #include "rfc3339.h"
@@ -146,6 +148,24 @@ START_TEST(test_book)
 }
 END_TEST
 
+static void
+on_done(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+static void
+once(void)
+{
+	struct schedules *s = schedules_new(&mon, &submit);
+	bool done = false;
+
+	schedules_once(s, on_done, &done);
+	while (!done)
+		loop_once(st.loop, -1);
+	schedules_free(s);
+}
+
 /* What a schedule may submit again is not for retention to take. */
 START_TEST(test_holds)
 {
@@ -179,22 +199,69 @@ START_TEST(test_holds)
 END_TEST
 
 static void
-on_done(void *arg)
+on_retired(struct retire *r)
 {
-	*(bool *)arg = true;
+	*(bool *)r->arg = true;
 }
 
-static void
-once(void)
+static bool
+retire(const char *id)
 {
-	struct schedules *s = schedules_new(&mon, &submit);
-	bool done = false;
+	struct retire *r = calloc(1, sizeof(*r));
+	bool done = false, removed;
 
-	schedules_once(s, on_done, &done);
+	retire_init(r, &mon, id);
+	r->done = on_retired;
+	r->arg = &done;
+	retire_start(r);
 	while (!done)
 		loop_once(st.loop, -1);
-	schedules_free(s);
+	ck_assert_msg(r->rc == QO_OK, "%s", r->err.msg);
+	removed = r->removed;
+	retire_fini(r);
+	free(r);
+	return removed;
 }
+
+static bool
+holds(void *arg, const char *task_id)
+{
+	return book_holds(arg, task_id);
+}
+
+/* A run that ended long ago, whose schedule does not know yet that it was
+ * submitted, and one that does. */
+START_TEST(test_retention)
+{
+	struct qo_schedule s;
+	struct qo_admin a;
+	struct book b;
+	char id[QO_UUID_SIZE];
+
+	conf.retention_ms = conf.orphan_grace_ms = -86400000;
+	put_schedule("s",
+	    ",\"catch_up\":\"last\",\"next_due\":\"2026-01-01T00:00:00Z\"");
+	once();
+	read_schedule("s", &s);
+	strlcpy(id, s.last_task_id, sizeof(id));
+	qo_schedule_fini(&s);
+	qo_admin_init(&a, st.q, QO_ADMIN_CANCEL, id);
+	ck_assert_int_eq(qo_admin_wait(&a), QO_OK);
+	qo_admin_fini(&a);
+	book_init(&b, &mon);
+	mon.holds = holds;
+	mon.holds_arg = &b;
+	ck_assert(!retire(id)); /* nothing is known yet */
+	put_schedule("s", ",\"firing\":[\"2026-01-01T00:00:00Z\"]");
+	refresh(&b);
+	ck_assert(!retire(id));
+	put_schedule("s", "");
+	refresh(&b);
+	ck_assert(retire(id));
+	mon.holds = NULL;
+	book_fini(&b);
+}
+END_TEST
 
 /* More than are fired at once, some left half done, one that can not be. */
 START_TEST(test_many)
@@ -292,6 +359,7 @@ suite(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, test_book);
 	tcase_add_test(tc, test_holds);
+	tcase_add_test(tc, test_retention);
 	tcase_add_test(tc, test_many);
 	tcase_add_test(tc, test_on_time);
 	suite_add_tcase(s, tc);
