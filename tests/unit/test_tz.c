@@ -45,7 +45,8 @@ put_head(char version, int nchanges, int ntypes, int nchars)
 	put(version, 1);
 	put(0, 8);
 	put(0, 7);
-	put(0, 12);
+	put(0, 8);
+	put(0, 4);
 	put(nchanges, 4);
 	put(ntypes, 4);
 	put(nchars, 4);
