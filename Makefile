@@ -214,6 +214,7 @@ $(B)/tests/unit/test_wrong_clock: LDLIBS += -Wl,--wrap=qo_wall_local
 $(B)/tests/unit/test_schedule_fire: LDLIBS += -Wl,--wrap=qo_queue_now
 $(B)/tests/unit/test_slow_walk: LDLIBS += -Wl,--wrap=qo_mono_now
 
+$(B)/tests/unit/test_buf: WRAP := -Wl,--wrap=explicit_bzero
 # Counts the hashes that are computed.
 $(B)/tests/unit/test_sigv4_paths: WRAP := -Wl,--wrap=hmac_sha256 \
 	   -Wl,--wrap=sha256_hex

@@ -17,21 +17,47 @@ buf_init(struct buf *b, size_t max)
 	b->cap = 0;
 	b->max = max;
 	b->failed = false;
+	b->secret = false;
+}
+
+void
+buf_init_secret(struct buf *b, size_t max)
+{
+	buf_init(b, max);
+	b->secret = true;
+}
+
+/* Empty, and of the same kind. */
+static void
+start_again(struct buf *b)
+{
+	bool secret = b->secret;
+
+	buf_init(b, b->max);
+	b->secret = secret;
+}
+
+static void
+release(struct buf *b)
+{
+	if (b->cap == 0)
+		return;
+	if (b->secret)
+		explicit_bzero(b->data, b->cap);
+	free(b->data);
 }
 
 void
 buf_fini(struct buf *b)
 {
-	if (b->cap > 0)
-		free(b->data);
-	buf_init(b, b->max);
+	release(b);
+	start_again(b);
 }
 
 void
 buf_fini_secret(struct buf *b)
 {
-	if (b->cap > 0)
-		explicit_bzero(b->data, b->cap);
+	b->secret = true;
 	buf_fini(b);
 }
 
@@ -42,6 +68,24 @@ buf_reset(struct buf *b)
 	b->failed = false;
 	if (b->cap > 0)
 		b->data[0] = '\0';
+}
+
+static void
+grow(struct buf *b, size_t cap)
+{
+	char *data;
+
+	if (b->secret && b->cap > 0) {
+		/* realloc would leave a copy behind. */
+		data = xmalloc(cap);
+		memcpy(data, b->data, b->len);
+		release(b);
+		b->data = data;
+	} else {
+		b->data = xreallocarray(b->cap > 0 ? b->data : NULL, cap, 1);
+	}
+	b->cap = cap;
+	b->data[b->len] = '\0';
 }
 
 char *
@@ -61,9 +105,7 @@ buf_reserve(struct buf *b, size_t len)
 		cap = cap > SIZE_MAX / 2 ? need : cap * 2;
 	if (cap - 1 > b->max)
 		cap = b->max + 1;
-	b->data = xreallocarray(b->cap > 0 ? b->data : NULL, cap, 1);
-	b->cap = cap;
-	b->data[b->len] = '\0';
+	grow(b, cap);
 	return b->data + b->len;
 }
 
@@ -160,6 +202,6 @@ buf_take(struct buf *b, size_t *len)
 	if (len != NULL)
 		*len = b->len;
 	s = b->cap > 0 ? b->data : xstrdup("");
-	buf_init(b, b->max);
+	start_again(b);
 	return s;
 }

@@ -19,11 +19,15 @@ struct buf {
 	size_t cap; /* 0: data is not on the heap */
 	size_t max; /* len never exceeds this; below SIZE_MAX */
 	bool failed;
+	bool secret;
 };
 
 void buf_init(struct buf *b, size_t max);
-void buf_fini(struct buf *b); /* frees; the buf may be init'ed again */
-/* As buf_fini, but the memory is wiped first. */
+/* Memory that it gives back, also when it grows, is wiped first. */
+void buf_init_secret(struct buf *b, size_t max);
+void buf_fini(struct buf *b); /* frees; the buf may be used again */
+/* For a buf whose contents turned out to be secret: what it holds is wiped,
+ * copies that it left behind when it grew are not. */
 void buf_fini_secret(struct buf *b);
 void buf_reset(struct buf *b); /* empty, flag cleared, memory kept */
 static inline bool

@@ -238,7 +238,7 @@ conf_load_fd(int fd, const char *name, const struct conf_opts *opts)
 	struct confread r;
 	struct buf b;
 
-	buf_init(&b, INI_MAX);
+	buf_init_secret(&b, INI_MAX);
 	if (read_from_start(fd, &b) == 0) {
 		c = conf_parse_text(b.data, b.len, name, opts);
 	} else {
@@ -246,7 +246,7 @@ conf_load_fd(int fd, const char *name, const struct conf_opts *opts)
 		confread_error(&r, &at, "%s", strerror(errno));
 		conf_free(r.c);
 	}
-	buf_fini_secret(&b);
+	buf_fini(&b);
 	return c;
 }
 

@@ -146,12 +146,12 @@ credfile_read(const char *path, struct credfile *out, struct qo_err *err)
 	int rv;
 
 	memset(out, 0, sizeof(*out));
-	buf_init(&b, CREDFILE_MAX);
+	buf_init_secret(&b, CREDFILE_MAX);
 	/* At once in full: growing would leave copies behind. */
 	buf_reserve(&b, CREDFILE_MAX);
 	rv = io_read_secret(path, &b, err);
 	if (rv == 0)
 		rv = credfile_parse(b.data, b.len, path, out, err);
-	buf_fini_secret(&b);
+	buf_fini(&b);
 	return rv;
 }

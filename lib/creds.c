@@ -202,7 +202,7 @@ qo_creds_from_file(const char *profile, struct qo_creds *out,
 	scan.profile = profile != NULL ? profile : "default";
 	if (file_path(path, sizeof(path)) == -1)
 		return QO_NOENT;
-	buf_init(&text, FILE_MAX_LEN);
+	buf_init_secret(&text, FILE_MAX_LEN);
 	qo_err_reset(&why);
 	if (io_read_secret(path, &text, &why) == -1) {
 		if (why.errnum != ENOENT || named) {
@@ -214,7 +214,7 @@ qo_creds_from_file(const char *profile, struct qo_creds *out,
 		ini_parse(text.data, text.len, path, INI_LOOSE, on_item, &scan);
 		rc = scan_result(&scan, path, named, out, err);
 	}
-	buf_fini_secret(&text);
+	buf_fini(&text);
 	free_secret(scan.access_key);
 	free_secret(scan.secret_key);
 	free_secret(scan.token);

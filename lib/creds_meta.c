@@ -234,7 +234,7 @@ container_token(struct qo_creds_meta *m, struct qo_err *err)
 	struct buf b;
 	int rv = -1;
 
-	buf_init(&b, ANSWER_MAX);
+	buf_init_secret(&b, ANSWER_MAX);
 	if (path != NULL) {
 		if (io_read_file(path, &b, err) == -1)
 			goto out;
@@ -253,7 +253,7 @@ container_token(struct qo_creds_meta *m, struct qo_err *err)
 	}
 	rv = 0;
 out:
-	buf_fini_secret(&b);
+	buf_fini(&b);
 	return rv;
 }
 

@@ -528,7 +528,7 @@ http_send(struct http *h, struct http_req *r)
 	if (r->body_in.data == NULL) {
 		buf_init(&r->body_in, r->response_max);
 		buf_init(&r->head_in, HTTP_HEAD_MAX);
-		buf_init(&r->head_out, HTTP_HEAD_OUT_MAX);
+		buf_init_secret(&r->head_out, HTTP_HEAD_OUT_MAX);
 	}
 	buf_reset(&r->body_in);
 	buf_reset(&r->head_in);
@@ -565,7 +565,7 @@ http_fini(struct http_req *r)
 		return;
 	buf_fini(&r->body_in);
 	buf_fini(&r->head_in);
-	buf_fini_secret(&r->head_out);
+	buf_fini(&r->head_out);
 	r->body_in.data = NULL;
 }
 

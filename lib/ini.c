@@ -513,7 +513,7 @@ read_opened(struct run *run, const struct reader *from, const char *path,
 	reader_init(&r, run, path, fd);
 	r.parent = from;
 	r.depth = from == NULL ? 0 : from->depth + 1;
-	buf_init(&b, INI_MAX);
+	buf_init_secret(&b, INI_MAX);
 	if (fstat(fd, &st) == -1) {
 		file_error(run, from, path, at, strerror(errno));
 		goto out;
@@ -532,7 +532,7 @@ read_opened(struct run *run, const struct reader *from, const char *path,
 	else
 		read_text(&r, b.data, b.len);
 out:
-	buf_fini_secret(&b);
+	buf_fini(&b);
 }
 
 /* at: the line that asks for the file. */

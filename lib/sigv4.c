@@ -32,9 +32,9 @@ qo_sigv4_new(void)
 	struct qo_sigv4_signer *s;
 
 	s = xcalloc(1, sizeof(*s));
-	buf_init(&s->canon, CANON_MAX);
-	buf_init(&s->string, CANON_MAX);
-	buf_init(&s->query, CANON_MAX);
+	buf_init_secret(&s->canon, CANON_MAX);
+	buf_init_secret(&s->string, CANON_MAX);
+	buf_init_secret(&s->query, CANON_MAX);
 	return s;
 }
 
@@ -44,9 +44,9 @@ qo_sigv4_free(struct qo_sigv4_signer *s)
 	if (s == NULL)
 		return;
 	/* Session tokens pass through the buffers. */
-	buf_fini_secret(&s->canon);
-	buf_fini_secret(&s->string);
-	buf_fini_secret(&s->query);
+	buf_fini(&s->canon);
+	buf_fini(&s->string);
+	buf_fini(&s->query);
 	explicit_bzero(s, sizeof(*s));
 	free(s);
 }

@@ -285,7 +285,7 @@ keys_load(const char *path, void (*report)(const char *line, void *arg),
 	struct qo_err err;
 	struct buf text;
 
-	buf_init(&text, FILE_MAX);
+	buf_init_secret(&text, FILE_MAX);
 	rd.keys = xcalloc(1, sizeof(*rd.keys));
 	if (io_read_secret(path, &text, &err) == -1) {
 		rd.bad = true;
@@ -296,7 +296,7 @@ keys_load(const char *path, void (*report)(const char *line, void *arg),
 	finish_key(&rd);
 	sort_and_check(&rd);
 out:
-	buf_fini_secret(&text);
+	buf_fini(&text);
 	if (rd.bad) {
 		keys_free(rd.keys);
 		return NULL;
@@ -387,7 +387,7 @@ keys_generate(const char *path, struct qo_err *err)
 
 	random_text(access, 18, upper);
 	random_text(secret, 40, any);
-	buf_init(&b, 4096);
+	buf_init_secret(&b, 4096);
 	buf_addf(&b,
 	    "; Access keys of qo-store, made at its first start.\n"
 	    "; See qo-store(8); SIGHUP has this file read again.\n"
@@ -399,6 +399,6 @@ keys_generate(const char *path, struct qo_err *err)
 	    access, secret);
 	rc = io_write_file(path, b.data, b.len, 0600, err);
 	explicit_bzero(secret, sizeof(secret));
-	buf_fini_secret(&b);
+	buf_fini(&b);
 	return rc;
 }

@@ -45,7 +45,52 @@ START_TEST(test_adds)
 	ck_assert_str_eq(b.data, "42");
 	buf_reset(&b);
 	ck_assert_str_eq(b.data, "");
-	buf_fini_secret(&b);
+	buf_fini(&b);
+}
+END_TEST
+
+/* Of the linker: what is wiped is counted, and wiped. */
+void __real_explicit_bzero(void *p, size_t len);
+void __wrap_explicit_bzero(void *p, size_t len);
+static size_t wiped;
+
+void
+__wrap_explicit_bzero(void *p, size_t len)
+{
+	wiped += len;
+	__real_explicit_bzero(p, len);
+}
+
+/* No block that held a part of it is given back as it is. */
+START_TEST(test_secret)
+{
+	size_t given = 0, cap = 0;
+	struct buf b;
+	int i;
+
+	buf_init_secret(&b, 5000);
+	for (i = 0; i < 4000; i++) {
+		ck_assert_int_eq(buf_addc(&b, (char)('a' + i % 26)), 0);
+		if (b.cap == cap)
+			continue;
+		given += cap;
+		cap = b.cap;
+		ck_assert_uint_eq(wiped, given);
+	}
+	for (i = 0; i < 4000; i++)
+		ck_assert_int_eq(b.data[i], 'a' + i % 26);
+	ck_assert_uint_gt(given, 64);
+	buf_reset(&b);
+	buf_fini(&b);
+	ck_assert_uint_eq(wiped, given + cap);
+	/* It still is one; others are not wiped. */
+	buf_adds(&b, "x");
+	buf_fini(&b);
+	ck_assert_uint_eq(wiped, given + cap + 64);
+	buf_init(&b, 5000);
+	buf_adds(&b, "x");
+	buf_fini(&b);
+	ck_assert_uint_eq(wiped, given + cap + 64);
 }
 END_TEST
 
@@ -140,6 +185,7 @@ main(void)
 	int failed;
 
 	tcase_set_timeout(tc, 30);
+	tcase_add_test(tc, test_secret);
 	tcase_add_test(tc, test_empty);
 	tcase_add_test(tc, test_adds);
 	tcase_add_test(tc, test_limit);

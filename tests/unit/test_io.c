@@ -129,7 +129,7 @@ START_TEST(test_secret)
 	struct buf b;
 	size_t i;
 
-	buf_init(&b, 100);
+	buf_init_secret(&b, 100);
 	for (i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		put_file("s3cret", modes[i].mode);
 		buf_reset(&b);
@@ -144,7 +144,7 @@ START_TEST(test_secret)
 	ck_assert_int_eq(symlink(path, other), 0);
 	ck_assert_int_eq(io_read_secret(other, &b, &err), -1);
 	ck_assert_ptr_nonnull(strstr(err.msg, "symlink"));
-	buf_fini_secret(&b);
+	buf_fini(&b);
 }
 END_TEST
 
