@@ -42,12 +42,13 @@ B	:= build
 endif
 
 # Programs appear here when they do something real.
-PROGS	:= qo qo-store qo-worker qo-monitor
+PROGS	:= qo qod qo-store qo-worker qo-monitor
 WARN	:= -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	   -Wpointer-arith -Wwrite-strings -Wformat=2 -Wvla -Wundef \
 	   -Wold-style-definition
 OURS	:= -std=c11 -D_GNU_SOURCE -DQO_VERSION='"$(VERSION)"' \
-	   -DQO_SYSCONFDIR='"$(SYSCONFDIR)"' -Ilib \
+	   -DQO_SYSCONFDIR='"$(SYSCONFDIR)"' -DQO_SBINDIR='"$(SBINDIR)"' \
+	   -DQO_LIBEXECDIR='"$(LIBEXECDIR)"' -Ilib \
 	   -include lib/banned.h -MMD -MP $(WARN) $(SANFLAGS)
 WERROR	:= $(if $(CI),-Werror)
 LINK	= $(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS)

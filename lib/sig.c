@@ -84,6 +84,17 @@ sig_reset(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+void
+sig_hold(bool on)
+{
+	sigset_t set;
+
+	sigfillset(&set);
+	if (!on)
+		sigemptyset(&set);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+}
+
 int
 sig_fd(void)
 {

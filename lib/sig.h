@@ -9,6 +9,8 @@
 #ifndef SIG_H
 #define SIG_H
 
+#include <stdbool.h>
+
 /* Makes the pipe and ignores SIGPIPE.  Once per process, before threads;
  * fatal on failure. */
 void sig_init(void);
@@ -21,6 +23,8 @@ void sig_take(int signo, void (*fn)(void));
 /* Back to the defaults, an empty mask, for a child about to exec.  Only
  * async-signal-safe calls. */
 void sig_reset(void);
+/* Nothing is delivered while held; it waits, also through an exec. */
+void sig_hold(bool on);
 /* Readable when sig_next() has something; borrowed, never close it. */
 int sig_fd(void);
 /* A caught signal, or 0. */

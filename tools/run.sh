@@ -10,22 +10,37 @@ set -eu
 bin=$1/bin
 shift
 umask 077
-[ ! -e conf/qod.conf ] || set -- -f conf/qod.conf "$@"
 
-if [ -x "$bin/qod" ]; then
-	mkdir -p run
-	QO_STORE_DATA="$PWD/run/store" QO_STORE_KEYS_FILE="$PWD/run/keys" \
-	    exec "$bin/qod" "$@"
+# The configuration, for qod and for qo when it is called in this directory.
+# It is the user's to change once it is there.
+write_conf() {
+	[ ! -e run/qod.conf ] ||
+	    head -n 1 run/qod.conf | grep -q 'in the directory above' || return 0
+	{
+		echo "; what qo and qod read here; written by tools/run.sh"
+		echo "[qod]"
+		# Whoever runs this as root has chosen to.
+		[ "$(id -u)" != 0 ] || echo "allow_root = yes"
+		echo "pidfile = $PWD/run/qod.pid"
+		echo "control = $PWD/run/qod.sock"
+		echo "[store]"
+		echo "data = $PWD/run/store"
+		echo "keys_file = $PWD/run/keys"
+		[ ! -e conf/qod.conf ] || echo "include = $PWD/conf/qod.conf"
+	} >run/qod.conf
+}
+
+if [ ! -x "$bin/qo-store" ]; then
+	echo "run: no program is there yet, nothing to start" >&2
+	exit 1
 fi
-if [ -x "$bin/qo-store" ]; then
-	mkdir -p run
-	[ -e run/qod.conf ] || printf '%s\n' \
-	    "; what qo reads in the directory above; written by tools/run.sh" \
-	    "[store]" "data = $PWD/run/store" "keys_file = $PWD/run/keys" \
-	    >run/qod.conf
-	echo "run: starting the store; $bin/qo init makes the queue in it," \
-	    "its access key is in run/keys"
-	exec "$bin/qo-store" -d run/store -k run/keys "$@"
+mkdir -p run
+write_conf
+if [ -x "$bin/qod" ] && [ -x "$bin/qo-monitor" ] && [ -x "$bin/qo-worker" ]
+then
+	echo "run: starting qod with run/qod.conf; $bin/qo talks to it from here"
+	exec "$bin/qod" -f run/qod.conf "$@"
 fi
-echo "run: no program is there yet, nothing to start" >&2
-exit 1
+echo "run: starting the store; $bin/qo init makes the queue in it," \
+    "its access key is in run/keys"
+exec "$bin/qo-store" -f run/qod.conf "$@"

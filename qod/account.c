@@ -1,0 +1,191 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "account.h"
+#include "confkeys.h"
+#include "log.h"
+#include "xalloc.h"
+
+struct finder {
+	const struct conf *c;
+	conf_report *report;
+	void *arg;
+	unsigned errors;
+};
+
+static void __attribute__((format(printf, 3, 4)))
+complain(struct finder *f, const struct conf_place *at, const char *fmt, ...)
+{
+	char msg[512];
+	va_list ap;
+
+	f->errors++;
+	va_start(ap, fmt);
+	vsnprintf(msg, sizeof(msg), fmt, ap);
+	va_end(ap);
+	if (f->report != NULL)
+		f->report(f->arg, CONF_ERROR, at, msg);
+}
+
+static void
+find_groups(const char *name, struct account *a)
+{
+	int n = 64;
+
+	a->groups = xreallocarray(NULL, (size_t)n, sizeof(*a->groups));
+	while (getgrouplist(name, a->gid, a->groups, &n) == -1)
+		a->groups = xreallocarray(a->groups, (size_t)n,
+		    sizeof(*a->groups));
+	a->ngroups = n;
+}
+
+static void
+find_group(struct finder *f, struct account *a)
+{
+	const char *name = f->c->qod.group;
+	const struct group *gr;
+
+	if (name == NULL)
+		return;
+	gr = getgrnam(name);
+	if (gr == NULL)
+		complain(f, conf_key_place(f->c, "qod", "group"),
+		    "[qod] group: there is no group \"%s\"", name);
+	else
+		a->gid = gr->gr_gid;
+}
+
+static void
+find_user(struct finder *f, struct account *a)
+{
+	const char *name = f->c->qod.user;
+	const struct conf_place *at = conf_key_place(f->c, "qod", "user");
+	const struct passwd *pw;
+
+	pw = getpwnam(name);
+	if (pw == NULL) {
+		complain(f, at, "[qod] user: there is no account \"%s\"", name);
+		return;
+	}
+	a->gid = pw->pw_gid;
+	if (geteuid() != 0) {
+		if (pw->pw_uid != geteuid())
+			complain(f, at,
+			    "[qod] user: only root can run the roles as "
+			    "\"%s\": start qod as root, or as that user",
+			    name);
+		return;
+	}
+	a->change = true;
+	a->uid = pw->pw_uid;
+	find_group(f, a);
+	find_groups(name, a);
+}
+
+static void
+check_root(struct finder *f)
+{
+	const struct conf_qod *c = &f->c->qod;
+
+	if (geteuid() == 0 && !c->allow_root)
+		complain(f, conf_key_place(f->c, "qod", "user"),
+		    "[qod] user: qod was started by root: set user to the "
+		    "account that all shall run as, or allow_root = yes");
+	if (c->group != NULL)
+		complain(f, conf_key_place(f->c, "qod", "group"),
+		    "[qod] group: needs user beside it");
+}
+
+static void
+check_handler(struct finder *f, const struct conf_handler *h)
+{
+	const struct passwd *pw = NULL;
+
+	if (h->user == NULL && h->group == NULL)
+		return;
+	if (h->user != NULL && (pw = getpwnam(h->user)) == NULL)
+		complain(f, &h->place,
+		    "[handler %s] user: there is no account \"%s\"", h->name,
+		    h->user);
+	else if (geteuid() != 0 && (pw == NULL || pw->pw_uid != geteuid()))
+		complain(f, &h->place,
+		    "[handler %s] user: only root can start a handler under "
+		    "another account: start qod as root",
+		    h->name);
+	if (h->group != NULL && getgrnam(h->group) == NULL)
+		complain(f, &h->place,
+		    "[handler %s] group: there is no group \"%s\"", h->name,
+		    h->group);
+}
+
+unsigned
+account_find(const struct conf *c, struct account *out, conf_report *report,
+    void *arg)
+{
+	struct finder f = { c, report, arg, 0 };
+	size_t i;
+
+	memset(out, 0, sizeof(*out));
+	out->uid = geteuid();
+	out->gid = getegid();
+	if (c->qod.user != NULL)
+		find_user(&f, out);
+	else
+		check_root(&f);
+	for (i = 0; i < c->nhandlers; i++)
+		check_handler(&f, &c->handlers[i]);
+	return f.errors;
+}
+
+void
+account_fini(struct account *a)
+{
+	free(a->groups);
+	a->groups = NULL;
+	a->ngroups = 0;
+}
+
+bool
+account_switches(const struct conf *c)
+{
+	size_t i;
+
+	for (i = 0; i < c->nhandlers; i++)
+		if (c->handlers[i].user != NULL || c->handlers[i].group != NULL)
+			return true;
+	return false;
+}
+
+static int
+look(const char *path, int how)
+{
+	return faccessat(AT_FDCWD, path, how, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+int
+account_access(const struct account *a, const char *path, int how)
+{
+	gid_t own[64], gid;
+	int n, rc;
+
+	if (!a->change)
+		return look(path, how);
+	/* For the moment of the question; there are no threads. */
+	gid = getegid();
+	n = getgroups(64, own);
+	if (n == -1 || setgroups((size_t)a->ngroups, a->groups) == -1 ||
+	    setegid(a->gid) == -1 || seteuid(a->uid) == -1)
+		fatal("can not look as user %u", (unsigned)a->uid);
+	rc = look(path, how);
+	if (seteuid(0) == -1 || setegid(gid) == -1 ||
+	    setgroups((size_t)n, own) == -1)
+		fatal("can not be root again");
+	return rc;
+}
