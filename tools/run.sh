@@ -26,7 +26,8 @@ write_conf() {
 		echo "[store]"
 		echo "data = $PWD/run/store"
 		echo "keys_file = $PWD/run/keys"
-		[ ! -e conf/qod.conf ] || echo "include = $PWD/conf/qod.conf"
+		echo "; handlers, one file each"
+		echo "include = handlers.d/*.conf"
 	} >run/qod.conf
 }
 

@@ -20,7 +20,7 @@ fail() {
 
 top=$PWD
 cd "$tmp" || exit 1
-# As in a clone: with the configuration that is shipped.
+# As in a clone: the configuration that is shipped is for an installed qo.
 cp -r "$top/conf" .
 
 # wait_for COMMAND...: until it succeeds, 30 s at most.
@@ -35,16 +35,20 @@ wait_for() {
 	done
 }
 
-"$top/tools/run.sh" "$top/$B" -l 127.0.0.1:0 -p port >out 2>&1 </dev/null &
+# An address that no other test has.
+address=127.$((1 + $$ / 256 % 250)).$(($$ % 256)).251:9710
+export QO_STORE_LISTEN=$address QO_MONITOR_LISTEN=off
+"$top/tools/run.sh" "$top/$B" >out 2>&1 </dev/null &
 pid=$!
-if wait_for test -s port && grep -q '^run: ' out; then
+if wait_for grep -q 'role=qod .*msg="ready ms=' out && grep -q '^run: ' out
+then
 	ok starts
 else
 	fail starts "it is not up"
 	exit 1
 fi
 
-status=$(curl -s -o body -w '%{http_code}' "http://127.0.0.1:$(cat port)/")
+status=$(curl -s -o body -w '%{http_code}' "http://$address/")
 if [ "$status" = 403 ] && grep -q '<Code>AccessDenied</Code>' body; then
 	ok answers
 else
@@ -53,7 +57,9 @@ fi
 
 # qo needs no option in this directory.
 if "$top/$B/bin/qo" config show >shown 2>&1 &&
-    grep -q "^data = .*/run/store\$" shown; then
+    grep -q "^data = .*/run/store\$" shown &&
+    "$top/$B/bin/qo" submit -t greet --input '{"to": "you"}' >shown 2>&1 &&
+    "$top/$B/bin/qo" list >shown 2>&1 && grep -q greet shown; then
 	ok qo_finds_it
 else
 	fail qo_finds_it "$(cat shown)"
@@ -62,7 +68,6 @@ rm -r shown conf
 
 if [ "$(ls)" = "body
 out
-port
 run" ] && [ "$(stat -c %a run)" = 700 ]; then
 	ok state_in_run
 else
