@@ -1,0 +1,280 @@
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+from qod_lib import BIN, Qod, alive, case, eq, finish, until
+
+FAST = "[worker]\nslots = 16\n"
+# Says that it runs, waits for the file `go', says that it is done.
+WAIT = """[handler {name}]
+type = {type}
+command = /bin/sh -c 'echo $QO_TASK_ID $QO_ATTEMPT $$ >>{dir}/began;
+ while [ ! -e {dir}/go ]; do sleep 0.05; done;
+ echo {name} $QO_TASK_ID $QO_ATTEMPT >>{dir}/done'
+"""
+QUICK = """[handler {name}]
+type = {type}
+command = /bin/sh -c 'echo {name} $QO_TASK_ID $QO_ATTEMPT >>{dir}/done'
+"""
+
+
+class Real(Qod):
+    def __init__(self, text="", **more):
+        super().__init__(text, fake=False, start=False, **more)
+
+    def handlers(self, *wanted, more=FAST):
+        """(template, name, type)..."""
+        text = "".join(t.format(name=n, type=k, dir=self.dir).replace(
+            "\n ", " ") for t, n, k in wanted)
+        self.write(more + text)
+
+    def qo(self, *args, stdin=""):
+        p = subprocess.run(
+            [os.path.join(BIN, "qo"), "-c", self.path("conf")] + list(args),
+            input=stdin.encode(), stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, timeout=120)
+        if p.returncode != 0:
+            raise AssertionError("qo %s: %s" % (args, p.stderr.decode()))
+        return p.stdout.decode()
+
+    def submit(self, n, kind="t"):
+        """Their ids."""
+        line = json.dumps({"type": kind}) + "\n"
+        out = self.qo("submit", "--batch", "-", stdin=line * n)
+        return [json.loads(x)["id"] for x in out.splitlines()]
+
+    def tasks(self, status):
+        return json.loads(self.qo("list", "--json", "-n", "10000", "-s",
+                                  status))
+
+    def lines(self, name):
+        try:
+            with open(self.path(name)) as f:
+                return [x.split() for x in f]
+        except FileNotFoundError:
+            return []
+
+    def go(self):
+        open(self.path("go"), "w").close()
+
+    def took(self):
+        m = re.findall(r"reloaded generation=\d+ ms=(\d+)", self.log_text())
+        return int(m[-1])
+
+
+def reload(q):
+    n = len(q.poll_states())
+    q.send(signal.SIGHUP)
+    return q.wait_state("READY=1", since=n)
+
+
+def say(what, ms):
+    print("# %s: %d ms" % (what, ms), flush=True)
+
+
+@case("start_work_and_end")
+def _():
+    with Real() as q:
+        q.handlers((QUICK, "h", "t"))
+        began = time.monotonic()
+        q.start()
+        say("start to ready", (time.monotonic() - began) * 1000)
+        with open("/proc/%d/status" % q.proc.pid) as f:
+            kb = int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
+        print("# qod has %d KiB" % kb)
+        ids = q.submit(20)
+        until("all done", lambda: len(q.lines("done")) == 20)
+        eq({x[1] for x in q.lines("done")}, set(ids))
+        until("completed", lambda: len(q.tasks("completed")) == 20)
+        began = time.monotonic()
+        eq(q.stop(), 0)
+        say("stop when idle", (time.monotonic() - began) * 1000)
+        # And all of it is there after a new start.
+        q.start()
+        eq(len(q.tasks("completed")), 20)
+        eq(q.stop(), 0)
+
+
+@case("worker_killed_with_16_tasks")
+def _():
+    with Real(workers=1) as q:
+        q.handlers((WAIT, "h", "t"))
+        q.start()
+        q.submit(16)
+        until("16 run", lambda: len(q.lines("began")) == 16)
+        until("known", lambda: len(q.tasks("running")) == 16)
+        handlers = [int(x[2]) for x in q.lines("began")]
+        began = time.monotonic()
+        os.kill(q.pids("worker")[0], signal.SIGKILL)
+        q.wait_log("all tasks of dead processes are settled")
+        ms = (time.monotonic() - began) * 1000
+        say("16 tasks of a killed worker are back", ms)
+        until("handlers gone", lambda: not any(map(alive, handlers)))
+        # Long before any lease (60 s) ends.
+        assert ms < 30000, ms
+        until("again", lambda: len(q.lines("began")) == 32)
+        eq({x[1] for x in q.lines("began")[16:]}, {"2"})
+        q.go()
+        until("completed", lambda: len(q.tasks("completed")) == 16)
+        eq(len(q.lines("done")), 16)
+        eq(q.stop(), 0)
+
+
+@case("frozen_worker")
+def _():
+    with Real(workers=1) as q:
+        q.handlers((WAIT, "h", "t"), more="[qod]\nstuck_after = 5s\n" + FAST)
+        q.start()
+        q.submit(4)
+        until("4 run", lambda: len(q.lines("began")) == 4)
+        until("known", lambda: len(q.tasks("running")) == 4)
+        os.kill(q.pids("worker")[0], signal.SIGSTOP)
+        q.wait_log("is stuck: SIGKILL")
+        until("again", lambda: len(q.lines("began")) == 8)
+        q.go()
+        until("completed", lambda: len(q.tasks("completed")) == 4)
+        eq(len(q.lines("done")), 4)
+        eq(q.stop(), 0)
+
+
+@case("reload_with_32_busy_slots")
+def _():
+    with Real(workers=2) as q:
+        q.handlers((WAIT, "old", "t"))
+        q.start()
+        ids = q.submit(32)
+        until("32 run", lambda: len(q.lines("began")) == 32)
+        q.handlers((QUICK, "new", "t"), (QUICK, "other", "u"))
+        assert "generation 2" in reload(q)
+        say("reload with 32 busy slots", q.took())
+        # The new ones work while the old ones still do.
+        more = q.submit(5) + q.submit(5, "u")
+        until("10 done", lambda: len(q.lines("done")) == 10)
+        eq({x[0] for x in q.lines("done")}, {"new", "other"})
+        eq({x[1] for x in q.lines("done")}, set(more))
+        eq(len(q.pids("worker")), 4)
+        q.go()
+        until("all done", lambda: len(q.lines("done")) == 42)
+        until("old ones gone", lambda: len(q.pids("worker")) == 2)
+        until("completed", lambda: len(q.tasks("completed")) == 42)
+        # Each once, by the handler that it began with.
+        done = q.lines("done")
+        eq({x[1] for x in done if x[0] == "old"}, set(ids))
+        eq({x[2] for x in done}, {"1"})
+        eq(q.stop(), 0)
+
+
+@case("store_killed")
+def _():
+    # Workers wait for it and go on.
+    with Real() as q:
+        q.handlers((WAIT, "h", "t"))
+        q.start()
+        q.submit(8)
+        until("8 run", lambda: len(q.lines("began")) == 8)
+        os.kill(q.pids("store")[0], signal.SIGKILL)
+        q.go()
+        until("completed", lambda: len(q.tasks("completed")) == 8)
+        eq(len(q.lines("done")), 8)
+        q.submit(8)
+        until("completed", lambda: len(q.tasks("completed")) == 16)
+        eq(q.stop(), 0)
+
+
+@case("stop_gives_back_what_runs")
+def _():
+    with Real() as q:
+        q.handlers((WAIT, "h", "t"),
+                   more="[qod]\ndrain_timeout = 300ms\n" + FAST)
+        q.start()
+        q.submit(6)
+        until("6 run", lambda: len(q.lines("began")) == 6)
+        os.killpg(q.proc.pid, signal.SIGTERM)
+        eq(q.proc.wait(60), 0)
+        q.finish_process()
+        for x in q.lines("began"):
+            assert not alive(int(x[2])), x
+        q.go()
+        q.start()
+        until("completed", lambda: len(q.tasks("completed")) == 6)
+        # Given back is no failed attempt.
+        eq({t["retry_count"] for t in q.tasks("completed")}, {0})
+        eq(q.stop(), 0)
+
+
+@case("kill_9_of_qod_with_tasks")
+def _():
+    with Real() as q:
+        q.handlers((WAIT, "h", "t"))
+        q.start()
+        q.submit(6)
+        until("6 run", lambda: len(q.lines("began")) == 6)
+        pids = q.pids()
+        q.proc.kill()
+        q.proc.wait()
+        time.sleep(1)
+        q.go()
+        # They commit what runs, and end, the store last.
+        until("all gone", lambda: not any(map(alive, pids)))
+        eq(len(q.lines("done")), 6)
+        q.start()
+        eq(len(q.tasks("completed")), 6)
+        eq({x[2] for x in q.lines("done")}, {"1"})
+        eq(q.stop(), 0)
+
+
+@case("upgrade_under_load")
+def _():
+    with Real(workers=2) as q:
+        shutil.copy2(os.path.join(BIN, "qod"), q.path("qod"))
+        plain = q.command
+        q.command = lambda *a: [q.path("qod")] + plain(*a)[1:]
+        q.handlers((QUICK, "h", "t"),
+                   more="[qod]\nlibexec = %s\n" % BIN + FAST)
+        q.start()
+        pid, ids = q.proc.pid, []
+        for i in range(3):
+            before = set(q.pids())
+            ids += q.submit(100)
+            n = len(q.poll_states())
+            q.send(signal.SIGUSR2)
+            while not any("READY=1" in s for s in q.poll_states()[n:]):
+                eq(q.proc.poll(), None)
+                ids += q.submit(10)
+            until("all new", lambda: len(q.pids()) == 4 and
+                  not before & set(q.pids()))
+        eq(q.proc.pid, pid)
+        until("all done", lambda: len(q.lines("done")) >= len(ids), 120)
+        until("completed", lambda: len(q.tasks("completed")) == len(ids))
+        # Each was done once: none lost, none twice.  One that was claimed and
+        # not begun when its worker was told to drain was given back, which
+        # is no retry.
+        done = [x[1] for x in q.lines("done")]
+        eq(len(done), len(set(done)))
+        eq(set(done), set(ids))
+        eq({t["retry_count"] for t in q.tasks("completed")}, {0})
+        eq(len(re.findall("upgrade: this is qod", q.log_text())), 3)
+        eq(q.stop(), 0)
+
+
+@case("many_hups_under_load")
+def _():
+    with Real(workers=2) as q:
+        q.handlers((QUICK, "h", "t"))
+        q.start()
+        ids = []
+        for i in range(20):
+            for _ in range(10):
+                q.send(signal.SIGHUP)
+            ids += q.submit(10)
+        until("completed", lambda: len(q.tasks("completed")) == len(ids), 120)
+        done = [x[1] for x in q.lines("done")]
+        eq((len(done), set(done)), (len(ids), set(ids)))
+        eq(q.stop(), 0)
+
+
+finish()
