@@ -1,37 +1,49 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "account.h"
 #include "confkeys.h"
+#include "handler_check.h"
 #include "log.h"
 #include "xalloc.h"
 
 struct finder {
 	const struct conf *c;
+	bool start;
 	conf_report *report;
 	void *arg;
 	unsigned errors;
 };
 
-static void __attribute__((format(printf, 3, 4)))
-complain(struct finder *f, const struct conf_place *at, const char *fmt, ...)
+static void __attribute__((format(printf, 4, 5))) complain(struct finder *f,
+    enum conf_level level, const struct conf_place *at, const char *fmt, ...)
 {
 	char msg[512];
 	va_list ap;
 
-	f->errors++;
+	if (level == CONF_ERROR)
+		f->errors++;
 	va_start(ap, fmt);
 	vsnprintf(msg, sizeof(msg), fmt, ap);
 	va_end(ap);
 	if (f->report != NULL)
-		f->report(f->arg, CONF_ERROR, at, msg);
+		f->report(f->arg, level, at, msg);
+}
+
+/* Who checks a configuration may be somebody else than who starts qod. */
+static enum conf_level
+not_root(const struct finder *f)
+{
+	return f->start ? CONF_ERROR : CONF_WARNING;
 }
 
 static void
@@ -56,7 +68,7 @@ find_group(struct finder *f, struct account *a)
 		return;
 	gr = getgrnam(name);
 	if (gr == NULL)
-		complain(f, conf_key_place(f->c, "qod", "group"),
+		complain(f, CONF_ERROR, conf_key_place(f->c, "qod", "group"),
 		    "[qod] group: there is no group \"%s\"", name);
 	else
 		a->gid = gr->gr_gid;
@@ -71,13 +83,14 @@ find_user(struct finder *f, struct account *a)
 
 	pw = getpwnam(name);
 	if (pw == NULL) {
-		complain(f, at, "[qod] user: there is no account \"%s\"", name);
+		complain(f, CONF_ERROR, at,
+		    "[qod] user: there is no account \"%s\"", name);
 		return;
 	}
 	a->gid = pw->pw_gid;
 	if (geteuid() != 0) {
 		if (pw->pw_uid != geteuid())
-			complain(f, at,
+			complain(f, not_root(f), at,
 			    "[qod] user: only root can run the roles as "
 			    "\"%s\": start qod as root, or as that user",
 			    name);
@@ -95,41 +108,46 @@ check_root(struct finder *f)
 	const struct conf_qod *c = &f->c->qod;
 
 	if (geteuid() == 0 && !c->allow_root)
-		complain(f, conf_key_place(f->c, "qod", "user"),
+		complain(f, CONF_ERROR, conf_key_place(f->c, "qod", "user"),
 		    "[qod] user: qod was started by root: set user to the "
 		    "account that all shall run as, or allow_root = yes");
 	if (c->group != NULL)
-		complain(f, conf_key_place(f->c, "qod", "group"),
+		complain(f, CONF_ERROR, conf_key_place(f->c, "qod", "group"),
 		    "[qod] group: needs user beside it");
 }
 
+/* Root, or a unit of systemd's that gives these two capabilities. */
+static bool
+can_switch(void)
+{
+	return geteuid() == 0 ||
+	    (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, CAP_SETUID, 0, 0) ==
+		    1 &&
+		prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, CAP_SETGID, 0,
+		    0) == 1);
+}
+
+/* That the accounts are there is for handler_check. */
 static void
 check_handler(struct finder *f, const struct conf_handler *h)
 {
-	const struct passwd *pw = NULL;
+	struct handler_account a;
 
-	if (h->user == NULL && h->group == NULL)
+	if (handler_account(h, &a, NULL) == -1)
 		return;
-	if (h->user != NULL && (pw = getpwnam(h->user)) == NULL)
-		complain(f, &h->place,
-		    "[handler %s] user: there is no account \"%s\"", h->name,
-		    h->user);
-	else if (geteuid() != 0 && (pw == NULL || pw->pw_uid != geteuid()))
-		complain(f, &h->place,
+	if (a.change && f->start && !can_switch())
+		complain(f, CONF_ERROR, &h->place,
 		    "[handler %s] user: only root can start a handler under "
 		    "another account: start qod as root",
 		    h->name);
-	if (h->group != NULL && getgrnam(h->group) == NULL)
-		complain(f, &h->place,
-		    "[handler %s] group: there is no group \"%s\"", h->name,
-		    h->group);
+	handler_account_fini(&a);
 }
 
 unsigned
-account_find(const struct conf *c, struct account *out, conf_report *report,
-    void *arg)
+account_find(const struct conf *c, bool start, struct account *out,
+    conf_report *report, void *arg)
 {
-	struct finder f = { c, report, arg, 0 };
+	struct finder f = { c, start, report, arg, 0 };
 	size_t i;
 
 	memset(out, 0, sizeof(*out));

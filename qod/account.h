@@ -20,9 +20,10 @@ struct account {
 	int ngroups;
 };
 
-/* Mistakes go to report with their place; the number of them.  *out is freed
- * with account_fini, also after mistakes. */
-unsigned account_find(const struct conf *c, struct account *out,
+/* Mistakes go to report with their place; the number of them.  Not to start:
+ * what only root can do is a warning.  *out is freed with account_fini, also
+ * after mistakes. */
+unsigned account_find(const struct conf *c, bool start, struct account *out,
     conf_report *report, void *arg);
 void account_fini(struct account *a);
 /* Some handler wants an account of its own. */

@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "confkeys.h"
+#include "handler_check.h"
 #include "log.h"
 #include "roles.h"
 
@@ -73,7 +74,8 @@ check_load(struct check *k, const char *file, struct account *account)
 	c = conf_load(file, &opts);
 	if (c == NULL)
 		return NULL;
-	account_find(c, account, on_report, k);
+	account_find(c, k->start, account, on_report, k);
+	handler_check(c, on_report, k);
 	check_programs(k, c);
 	if (k->errors == 0)
 		return c;

@@ -11,6 +11,7 @@
 
 struct check {
 	bool log;        /* lines go to the log, else to the standard error */
+	bool start;      /* not only to check: this process runs with it */
 	unsigned errors; /* so far */
 	char first[512]; /* of them, for people */
 };

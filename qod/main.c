@@ -74,7 +74,7 @@ static int
 make_all(struct qod *q, struct conf *conf, struct account *account)
 {
 	struct qo_err err = { 0 };
-	struct check k = { .log = false };
+	struct check k = { 0 };
 
 	q->started = qo_wall_local();
 	if (!check_data(&k, conf, account))
@@ -130,7 +130,7 @@ adopt_all(struct qod *q, int fd)
 		conf = conf_load_fd(s.conf, q->file, &opts);
 	if (conf == NULL)
 		fatalx("upgrade: the old configuration can not be read");
-	account_find(conf, &account, NULL, NULL);
+	account_find(conf, true, &account, NULL, NULL);
 	start_log(q, conf);
 	q->gen = generation_adopt(s.generation, conf, &account, s.conf);
 	upgrade_children(q, text.data, q->gen);
@@ -186,7 +186,7 @@ run(struct qod *q)
 static int
 start(const struct options *o, int argc, char **argv)
 {
-	struct check k = { .log = false };
+	struct check k = { .start = true };
 	struct account account;
 	struct conf *conf;
 	static struct qod q;
@@ -207,7 +207,7 @@ start(const struct options *o, int argc, char **argv)
 static int
 show(const struct options *o)
 {
-	struct check k = { .log = false };
+	struct check k = { 0 };
 	struct account account;
 	struct conf *conf;
 	struct buf b;

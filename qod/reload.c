@@ -94,7 +94,7 @@ give_up(struct qod *q, const char *why)
 static void
 begin(struct qod *q)
 {
-	struct check k = { .log = true };
+	struct check k = { .log = true, .start = true };
 	struct qo_err err = { 0 };
 	struct account account;
 	struct conf *conf;

@@ -218,7 +218,7 @@ def _():
 def _():
     if os.geteuid() != 0:
         with Qod("[qod]\nuser = root\n", start=False) as q:
-            rc, out = q.run("-n")
+            rc, out = q.run()
             eq(rc, 78)
             assert "only root can" in out, out
         return
@@ -239,6 +239,15 @@ def _():
         rc, out = q.run("-n")
         eq(rc, 78)
         assert re.search(r"conf:\d+: \[handler a\] user: ", out), out
+
+
+@case("handlers_program_is_checked")
+def _():
+    with Qod("[handler a]\ntype = a\ncommand = /nonexistent/program\n",
+             start=False) as q:
+        rc, out = q.run("-n")
+        eq(rc, 78)
+        assert re.search(r"conf:\d+: \[handler a\] command: ", out), out
 
 
 @case("roles_run_as_user")
