@@ -128,9 +128,10 @@ on_ran(struct run *r)
 static int64_t
 timeout_of(const struct job *j)
 {
-	if (j->handler->timeout_ms > 0)
-		return j->handler->timeout_ms;
-	return j->claim.change.task.timeout_seconds * 1000;
+	int64_t task_ms = j->claim.change.task.timeout_seconds * 1000;
+	int64_t ms = j->handler->timeout_ms;
+
+	return ms > 0 && ms < task_ms ? ms : task_ms;
 }
 
 static void

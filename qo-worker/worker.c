@@ -251,6 +251,15 @@ absent(struct worker *w, const struct job *j, struct qo_mono now)
 		    qo_mono_add_ms(now, ABSENT_MIN_MS << tries));
 }
 
+/* A retry or a replay under way: its task will follow the entry (R1). */
+static bool
+is_ahead(const struct job *j)
+{
+	const struct qo_task *t = job_task(j);
+
+	return t->rev > 0 && t->generation < job_entry(j)->generation;
+}
+
 static void
 failed(struct worker *w, const struct job *j, struct qo_mono now)
 {
@@ -271,8 +280,13 @@ put_away(struct worker *w, const struct job *j, enum job_end how)
 		/* FALLTHROUGH */
 	case JOB_DROPPED:
 	case JOB_SETTLED:
-	case JOB_TAKEN:
 		entries_done(w->entries, e, now);
+		return;
+	case JOB_TAKEN:
+		if (is_ahead(j))
+			absent(w, j, now);
+		else
+			entries_done(w->entries, e, now);
 		return;
 	case JOB_ABSENT:
 		absent(w, j, now);
