@@ -98,6 +98,7 @@ look() {
 			want mandoc has_cmd mandoc
 			want systemd has_cmd systemd-analyze
 			want nodejs has_cmd node
+			want jq has_cmd jq
 			;;
 		lint)
 			need cppcheck cppcheck has_cmd cppcheck

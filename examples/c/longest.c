@@ -38,15 +38,17 @@ search(struct qo_job *job, FILE *f)
 		}
 		if (lines % 100000 != 0)
 			continue;
-		/* No verdict: it is known that it was cancelled. */
 		if (qo_cancelled(job))
 			break;
 		qo_progress(job, "{\"lines\":%ld}", lines);
 	}
 	free(line);
+	/* SIGTERM also interrupts a read.  No verdict is needed then. */
+	if (qo_cancelled(job))
+		return;
 	if (ferror(f))
 		qo_retry(job, -1, "read: %s", strerror(errno));
-	else if (!qo_cancelled(job))
+	else
 		qo_complete(job, "{\"lines\":%ld,\"line\":%ld,\"length\":%zd}",
 		    lines, number, longest);
 }
