@@ -18,6 +18,7 @@ adopt(struct gate *g, const struct qo_s3_res *res)
 	struct qo_control c;
 	struct qo_err err;
 	bool was = g->control.paused;
+	size_t types = g->control.npaused_types;
 
 	qo_err_reset(&err);
 	if (qo_control_decode(&c, res->body.data, res->body.len, &err) == -1) {
@@ -30,6 +31,8 @@ adopt(struct gate *g, const struct qo_s3_res *res)
 	snprintf(g->etag, sizeof(g->etag), "%s", res->etag);
 	if (c.paused != was)
 		log_info("the queue is %s", c.paused ? "paused" : "resumed");
+	if (c.npaused_types != types)
+		log_info("paused types of tasks: %zu", c.npaused_types);
 	g->changed(g->arg);
 }
 

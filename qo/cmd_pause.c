@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "ring.h"
 
 struct wish {
 	const char *type; /* NULL: the queue */
@@ -32,6 +33,19 @@ say_done(const struct wish *w)
 		    w->changed ? "" : ": they were so already");
 }
 
+/* Workers that are not told look by themselves, somewhat later. */
+static void
+tell_workers(struct session *s)
+{
+	struct qo_err err = { 0 };
+	size_t rung;
+
+	if (qo_ring_all(s->q, &rung, &err) != QO_OK)
+		exit_say("workers will notice within half a minute: their "
+			 "bells could not be rung: %s",
+		    err.msg);
+}
+
 static enum exit_code
 set(struct session *s, const struct opts *o, bool paused)
 {
@@ -44,7 +58,7 @@ set(struct session *s, const struct opts *o, bool paused)
 	if (w.type != NULL && !qo_type_valid(w.type, strlen(w.type)))
 		return exit_usage("--type: a task type is 1 to 128 of "
 				  "A-Z a-z 0-9 . _ : / -");
-	if ((code = session_store(s)) != EXIT_OK)
+	if ((code = session_open(s)) != EXIT_OK)
 		return code;
 	rc = qo_control_update(s->s3, s->conf->s3.bucket, s->conf->s3.prefix,
 	    change, &w, &c, &err);
@@ -56,6 +70,8 @@ set(struct session *s, const struct opts *o, bool paused)
 		    QO_CONTROL_TYPES_MAX);
 		return EXIT_FAILED;
 	}
+	if (w.changed)
+		tell_workers(s);
 	say_done(&w);
 	return EXIT_OK;
 }
