@@ -1,0 +1,662 @@
+"""qo-worker: claim, run, renew, commit, drain; with the real store, the real
+command line and real handlers."""
+
+import datetime
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+from store_lib import BUILD, Store, case, eq, finish
+
+QO = os.path.abspath(os.path.join(BUILD, "bin", "qo"))
+WORKER = os.path.abspath(os.path.join(BUILD, "bin", "qo-worker"))
+PATIENCE = 120  # seconds; nothing here takes long on an idle machine
+
+store = Store()
+client = store.client()
+top = os.path.dirname(store.data)
+ENV = {k: v for k, v in os.environ.items()
+       if not k.startswith(("QO_", "AWS_", "TRACEPARENT"))}
+workers = []
+
+
+# Handlers.
+
+def script(name, text):
+    path = os.path.join(top, name)
+    with open(path, "w") as f:
+        f.write(text)
+    os.chmod(path, 0o755)
+    return path
+
+
+script("echo", "#!/bin/sh\ncat\n")
+script("note", """#!/bin/sh
+# Writes a line when it starts, then its input.
+date +%%s.%%N >>"%s/started"
+echo "$QO_TASK_ID $QO_ATTEMPT" >>"%s/notes"
+cat
+""" % (top, top))
+script("flaky", """#!/bin/sh
+echo "attempt $QO_ATTEMPT" >&2
+[ "$QO_ATTEMPT" -ge 3 ] || exit 1
+echo '"done"'
+""")
+script("bad", "#!/bin/sh\necho 'no such data' >&2\nexit 65\n")
+script("again", """#!/bin/sh
+[ "$QO_ATTEMPT" -ge 2 ] ||
+	{ echo '{"status":"reschedule","delay_seconds":1}' >&3; exit 0; }
+echo 7
+""")
+script("sleeper", """#!/bin/sh
+echo $$ >>"%s/pids"
+exec sleep 600
+""" % top)
+script("brief", """#!/bin/sh
+# Takes as long as its input says.
+read -r n
+echo $$ >>"%s/pids"
+sleep "$n"
+echo "\\"$QO_ATTEMPT\\""
+""" % top)
+script("big", """#!/usr/bin/python3
+import hashlib, json, sys
+data = sys.stdin.buffer.read()
+print(json.dumps({"sha": hashlib.sha256(data).hexdigest(), "pad": "x" * 500000}))
+""")
+script("server", """#!/usr/bin/python3
+import json, sys, time
+for line in sys.stdin:
+    t = json.loads(line)
+    n = t["input"].get("sleep", 0)
+    if n:
+        print(json.dumps({"progress": {"half": True}}), flush=True)
+        print(json.dumps({"log": "working"}), flush=True)
+    time.sleep(n)
+    print(json.dumps({"status": "completed", "output": t["input"]}), flush=True)
+""")
+
+HANDLERS = "".join("[handler %s]\ntype = %s\ncommand = %s/%s\n" % (n, n, top, n)
+                   for n in ("echo", "note", "flaky", "bad", "again",
+                             "sleeper", "brief", "big"))
+HANDLERS += ("[handler server]\ntype = server.*\ncommand = %s/server\n"
+             "mode = serve\ninstances = 2\n" % top)
+
+
+def write_conf(name, worker="", qod="", handlers=HANDLERS, prefix=""):
+    path = os.path.join(top, name)
+    with open(path, "w") as f:
+        f.write("[qod]\nlog_level = debug\n%s\n[store]\nlisten = %s:%d\n"
+                "data = %s\nkeys_file = %s/keys\n"
+                "[s3]\nprefix = %s\n"
+                "[submit]\nretry_initial_interval = 100ms\n"
+                "[worker]\n%s\n%s" % (qod, store.host, store.port, store.data,
+                                      store.data, prefix, worker, handlers))
+    os.chmod(path, 0o600)
+    return path
+
+
+conf = write_conf("qod.conf", "lease = 5s\nslots = 8")
+ENV["QO_CONFIG"] = conf
+
+
+def qo(*args, rc=0, stdin=""):
+    p = subprocess.run([QO] + list(args), input=stdin.encode(), timeout=300,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV)
+    if rc is not None and p.returncode != rc:
+        raise AssertionError("qo %s: status %d: %s" % (
+            " ".join(args)[:200], p.returncode, p.stderr.decode().strip()))
+    return p.stdout.decode().strip()
+
+
+def submit(type_, input_=None, *args):
+    more = [] if input_ is None else ["--input", json.dumps(input_)]
+    return qo("submit", "--type", type_, *more, *args)
+
+
+def until(what, fn, patience=PATIENCE):
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        value = fn()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise AssertionError("waited for %s in vain" % what)
+
+
+def task(id_):
+    a = client.get("/qo/tasks/%s/%s.json" % (id_[0], id_))
+    eq(a.status, 200, id_)
+    return json.loads(a.body)
+
+
+def ends(id_, status, patience=PATIENCE):
+    """Waits until the task has that status."""
+    def there():
+        t = task(id_)
+        if t["status"] in ("completed", "failed", "cancelled", "expired") and \
+                t["status"] != status:
+            raise AssertionError("%s is %s, not %s: %s" % (
+                id_, t["status"], status, t["last_error"]))
+        return t if t["status"] == status else None
+    return until("%s to be %s" % (id_, status), there, patience)
+
+
+def listed(prefix, bucket="qo-index"):
+    a = client("GET", "/" + bucket,
+               query="list-type=2&prefix=" + prefix.replace("/", "%2F"))
+    return a.all("Key")
+
+
+def alive(pid):
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def lines(name):
+    try:
+        with open(os.path.join(top, name)) as f:
+            return f.read().splitlines()
+    except FileNotFoundError:
+        return []
+
+
+class Worker:
+    count = 0
+
+    def __init__(self, *args, conf_=None, wait=True):
+        Worker.count += 1
+        self.log_path = os.path.join(top, "worker%d.log" % Worker.count)
+        self.log = open(self.log_path, "wb")
+        self.proc = subprocess.Popen(
+            [WORKER, "-f", conf_ or conf] + list(args), env=ENV,
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        workers.append(self)
+        if wait:
+            until("the worker", lambda: "msg=ready" in self.text())
+
+    def text(self):
+        with open(self.log_path, errors="replace") as f:
+            return f.read()
+
+    @property
+    def id(self):
+        return re.search(r'msg="claiming tasks" worker=(\S+)',
+                         self.text()).group(1)
+
+    def signal(self, sig):
+        self.proc.send_signal(sig)
+
+    def ended(self, patience=PATIENCE):
+        return self.proc.wait(patience)
+
+    def stop(self):
+        if self.proc.poll() is None:
+            self.signal(signal.SIGCONT)
+            self.signal(signal.SIGTERM)
+            eq(self.ended(), 0, self.text()[-400:])
+        self.log.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        if exc[0] is None:
+            self.stop()
+        else:
+            self.proc.kill()
+            self.proc.wait()
+
+
+qo("init")
+
+
+# One worker for what needs nothing special.
+
+main = Worker()
+
+
+@case("completes")
+def _():
+    id_ = submit("echo", {"a": [1, 2.50]})
+    t = ends(id_, "completed")
+    eq(t["output"], {"a": [1, 2.50]})
+    eq(t["attempt"], 1)
+    eq(t["worker_id"], main.id)
+    until("the entries to go", lambda: not [
+        k for p in ("ready/", "leases/") for k in listed(p) if id_ in k])
+
+
+@case("retries")
+def _():
+    id_ = submit("flaky")
+    t = ends(id_, "completed")
+    eq(t["attempt"], 3)
+    eq(t["retry_count"], 2)
+    eq(t["output"], "done")
+    eq(qo("logs", id_), "attempt 3")
+    eq(len(listed("logs/%s/%s/" % (id_[0], id_))), 3)
+
+
+@case("fails_for_good")
+def _():
+    t = ends(submit("bad"), "failed")
+    eq(t["attempt"], 1)
+    assert "no such data" in t["last_error"], t["last_error"]
+
+
+@case("reschedules")
+def _():
+    t = ends(submit("again"), "completed")
+    eq(t["output"], 7)
+    eq(t["retry_count"], 0)
+    eq(t["reschedule_count"], 1)
+
+
+@case("times_out")
+def _():
+    id_ = submit("sleeper", None, "--timeout", "1s", "--retries", "0")
+    t = ends(id_, "failed")
+    eq(t["errors"][0]["kind"], "timeout")
+    until("the handler to die", lambda: not alive(int(lines("pids")[-1])))
+
+
+@case("cancels_a_running_task")
+def _():
+    id_ = submit("sleeper")
+    ends(id_, "running")
+    qo("cancel", id_)
+    before = time.monotonic()
+    t = ends(id_, "cancelled")
+    # The renewal alone would come after 2.5 s; a bell is a matter of
+    # milliseconds.  The limit is for a very busy machine.
+    assert time.monotonic() - before < 60
+    eq(t["cancel_requested"], True)
+    until("the lease entry to go", lambda: not [
+        k for k in listed("leases/") if id_ in k])
+    until("the bell to be taken down", lambda: not listed("bell/"))
+
+
+@case("large_input_and_output")
+def _():
+    pad = {"pad": "y" * 600000}
+    text = json.dumps(pad, separators=(",", ":"))
+    with open(os.path.join(top, "input.json"), "w") as f:
+        f.write(text)
+    id_ = qo("submit", "--type", "big", "--input", "@" + top + "/input.json")
+    t = ends(id_, "completed")
+    assert t["input_ref"].startswith("payloads/%s/input." % id_)
+    eq(t["output_ref"], "payloads/%s/1.output.json" % id_)
+    out = json.loads(client.get("/qo/" + t["output_ref"]).body)
+    eq(out["sha"], hashlib.sha256(text.encode()).hexdigest())
+    eq(len(out["pad"]), 500000)
+
+
+def pause(*args):
+    """Returns when the worker has heard of it."""
+    before = main.text().count("paused")
+    qo("pause", *args)
+    until("the worker to hear of the pause",
+          lambda: main.text().count("paused") > before, 20)
+
+
+def changed_while_paused(type_, change):
+    """A task that somebody has tampered with before it is claimed."""
+    pause()
+    try:
+        id_ = qo("submit", "--type", type_, "--input",
+                 "@" + top + "/input.json")
+        change(id_, task(id_))
+    finally:
+        qo("resume")
+    return id_
+
+
+@case("input_of_another_task_is_refused")
+def _():
+    other = submit("echo", {"secret": 1})
+
+    def change(id_, t):
+        t["input_ref"] = "tasks/%s/%s.json" % (other[0], other)
+        t["rev"] += 1
+        client.put("/qo/tasks/%s/%s.json" % (id_[0], id_), json.dumps(t))
+    t = ends(changed_while_paused("big", change), "failed")
+    assert "not among the payloads" in t["last_error"], t["last_error"]
+
+
+@case("input_that_was_changed_is_refused")
+def _():
+    def change(id_, t):
+        client.put("/qo/" + t["input_ref"], '{"pad":"z"}')
+    t = ends(changed_while_paused("big", change), "failed")
+    assert "not the one that was submitted" in t["last_error"]
+
+
+@case("input_that_is_gone")
+def _():
+    def change(id_, t):
+        client("DELETE", "/qo/" + t["input_ref"])
+    t = ends(changed_while_paused("big", change), "failed")
+    assert "can not be used" in t["last_error"], t["last_error"]
+
+
+@case("serve_mode_and_busy_handlers")
+def _():
+    # More than its two instances can take at once, and others between.
+    ids = [submit("server.x", {"n": n, "sleep": 0.3}) for n in range(8)]
+    other = submit("echo", 1)
+    ends(other, "completed")
+    for n, id_ in enumerate(ids):
+        eq(ends(id_, "completed")["output"], {"n": n, "sleep": 0.3})
+
+
+@case("progress_rides_on_a_renewal")
+def _():
+    id_ = submit("server.p", {"sleep": 6})
+    t = until("progress", lambda: (lambda t: t if t.get("progress") else None)(
+        task(id_)))
+    eq(t["progress"], {"half": True})
+    eq(t["status"], "running")
+    t = ends(id_, "completed")
+    eq(t["attempt"], 1)
+    eq(qo("logs", id_), "working")
+
+
+@case("starts_when_due")
+def _():
+    id_ = submit("note", None, "--delay", "2s")
+    due = datetime.datetime.strptime(
+        task(id_)["available_at"], "%Y-%m-%dT%H:%M:%S.%fZ").replace(
+            tzinfo=datetime.timezone.utc).timestamp()
+    ends(id_, "completed")
+    started = float(lines("started")[-1])
+    # The server's seconds are known to a part of a second.
+    assert started > due - 1.1, "started %.3f s early" % (due - started)
+
+
+@case("heartbeat")
+def _():
+    key = "workers/%s.json" % main.id
+    eq(listed("workers/"), [key])
+    id_ = submit("sleeper")
+    ends(id_, "running")
+    rec = until("the heartbeat", lambda: (
+        lambda r: r if r["current_tasks"] == [id_] else None)(
+            json.loads(client.get("/qo-index/" + key).body)))
+    eq(rec["current_task"], id_)
+    eq(rec["slots"], 8)
+    eq(rec["pid"], main.proc.pid)
+    eq(rec["shards"], list("0123456789abcdef"))
+    assert rec["tasks_completed"] > 5, rec
+    qo("cancel", id_)
+    ends(id_, "cancelled")
+
+
+@case("pause_of_a_type")
+def _():
+    pause("--type", "note")
+    try:
+        id_ = submit("note")
+        ends(submit("echo"), "completed")
+        time.sleep(1)
+        eq(task(id_)["status"], "pending")
+    finally:
+        qo("resume", "--type", "note")
+    ends(id_, "completed")
+
+
+@case("pause_of_the_queue")
+def _():
+    pause()
+    try:
+        id_ = submit("echo")
+        time.sleep(1)
+        eq(task(id_)["status"], "pending")
+    finally:
+        qo("resume")
+    ends(id_, "completed")
+
+
+@case("no_descriptor_is_left_open")
+def _():
+    def fds():
+        return len(os.listdir("/proc/%d/fd" % main.proc.pid))
+    ends(submit("echo"), "completed")
+    before = fds()
+    ids = [submit("echo") for _ in range(40)]
+    for id_ in ids:
+        ends(id_, "completed")
+    # Connections may have come and gone.
+    until("descriptors to be closed", lambda: fds() <= before + 16)
+    with open("/proc/%d/task/%d/children" % (main.proc.pid,
+                                             main.proc.pid)) as f:
+        kids = f.read().split()
+    assert len(kids) <= 2, "children: %s" % kids  # the two of serve mode
+
+
+@case("goes_on_when_the_store_comes_back")
+def _():
+    port = store.port
+    eq(store.stop(), 0)
+    time.sleep(1)
+    store.args = ["-l", "127.0.0.1:%d" % port]
+    store.start()
+    client.close()
+    ends(submit("echo"), "completed")
+
+
+@case("ends_in_peace")
+def _():
+    main.stop()
+    eq(listed("workers/"), [])
+    eq(listed("leases/"), [])
+
+
+# Workers of their own.
+
+@case("starvation")
+def _():
+    qo("submit", "--batch", "-", stdin="\n".join(
+        '{"type":"nobody.serves","priority":"%s"}' % ("high" if i % 3 else
+                                                      "normal")
+        for i in range(2500)))
+    with Worker() as w:
+        for p in ("low", "normal", "high"):
+            ends(submit("echo", None, "--priority", p), "completed")
+        assert "nobody.serves" not in w.text()
+
+
+@case("unknown_type_fails_when_asked_to")
+def _():
+    id_ = submit("nobody.at.all", 5)
+    with Worker(conf_=write_conf("fail.conf", "unknown_type = fail\n"
+                                 "shards = %s" % id_[0])):
+        t = ends(id_, "failed")
+        eq(t["last_error"], "no handler serves tasks of type nobody.at.all")
+
+
+@case("priorities")
+def _():
+    # A queue of its own: nothing else is in it.
+    one = write_conf("one.conf", "slots = 1", prefix="one/")
+    qo("-c", one, "init")
+    before = len(lines("notes"))
+    ids = [qo("-c", one, "submit", "--type", "note", "--priority", p)
+           for p in ["low"] * 3 + ["normal"] * 3 + ["high"] * 3]
+    with Worker(conf_=one):
+        until("all of them", lambda: len(lines("notes")) == before + 9)
+    order = [ids.index(x.split()[0]) // 3 for x in lines("notes")[before:]]
+    # Those of high priority first; of eight one is for the next below.
+    eq(order[:3], [2, 2, 2])
+    assert order.index(0) > order.index(1), order
+
+
+@case("drain_waits_then_gives_back")
+def _():
+    w = Worker(conf_=write_conf("drain.conf", "slots = 4",
+                                "drain_timeout = 3s"))
+    quick, slow = submit("brief", 1), submit("sleeper")
+    ends(quick, "running")
+    ends(slow, "running")
+    pid = int(lines("pids")[-1])
+    w.signal(signal.SIGTERM)
+    late = submit("echo")
+    eq(ends(quick, "completed")["attempt"], 1)
+    eq(w.ended(), 0, w.text()[-500:])
+    t = task(slow)
+    eq(t["status"], "pending")
+    eq(t["retry_count"], 0)
+    eq(t["generation"], 2)
+    eq(task(late)["status"], "pending")
+    assert not alive(pid)
+    eq(listed("workers/"), [])
+    eq([k for k in listed("leases/")], [])
+    eq(len([k for k in listed("ready/") if slow in k]), 1)
+    qo("cancel", slow)
+
+
+@case("second_term_is_now")
+def _():
+    w = Worker(conf_=write_conf("slow.conf", "", "drain_timeout = 10m"))
+    id_ = submit("sleeper")
+    ends(id_, "running")
+    w.signal(signal.SIGTERM)
+    until("the drain", lambda: "draining" in w.text())
+    time.sleep(0.5)
+    assert w.proc.poll() is None
+    w.signal(signal.SIGTERM)
+    eq(w.ended(), 0, w.text()[-500:])
+    eq(task(id_)["status"], "pending")
+    qo("cancel", id_)
+
+
+def reclaim(id_):
+    """What the monitor does when a lease has run out."""
+    t = task(id_)
+    eq(t["status"], "running")
+    now = time.time()
+    t.update(status="pending", generation=t["generation"] + 1, lease_id=None,
+             worker_id=None, lease_expires_at=None, rev=t["rev"] + 1,
+             retry_count=t["retry_count"] + 1, updated_by="reclaim%d" % now,
+             available_at=datetime.datetime.utcfromtimestamp(
+                 now - 1).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+    client.put("/qo-index/ready/%s/%010d/%s.%d.0badcafe" % (
+        id_[0], (now - 1) // 60, id_, t["generation"]))
+    eq(client.put("/qo/tasks/%s/%s.json" % (id_[0], id_),
+                  json.dumps(t)).status, 200)
+
+
+def lease_is_over(id_):
+    t = datetime.datetime.strptime(
+        task(id_)["lease_expires_at"], "%Y-%m-%dT%H:%M:%S.%fZ").replace(
+            tzinfo=datetime.timezone.utc).timestamp()
+    return time.time() > t
+
+
+@case("kill_9_takes_the_handlers_along")
+def _():
+    w = Worker()
+    id_ = submit("brief", 600)
+    ends(id_, "running")
+    until("the handler", lambda: lines("pids"))
+    pid = int(lines("pids")[-1])
+    assert alive(pid)
+    w.proc.kill()
+    w.proc.wait()
+    until("the handler to die", lambda: not alive(pid))
+    until("the lease to end", lambda: lease_is_over(id_))
+    qo("cancel", id_)
+    t = task(id_)
+    eq(t["status"], "running")
+    eq(t["cancel_requested"], True)
+
+
+@case("stopped_past_its_lease")
+def _():
+    a = Worker("--id", "frozen")
+    id_ = submit("brief", 1)
+    ends(id_, "running")
+    a.signal(signal.SIGSTOP)
+    until("the lease to end", lambda: lease_is_over(id_))
+    reclaim(id_)
+    with Worker("--id", "other"):
+        t = ends(id_, "completed")
+        eq(t["attempt"], 2)
+        eq(t["worker_id"], "other")
+        a.signal(signal.SIGCONT)
+        until("the stale result", lambda: "stale result dropped" in a.text())
+        eq(a.text().count("stale result dropped"), 1)
+        eq(task(id_), t)
+        a.stop()
+
+
+@case("two_workers_share")
+def _():
+    with Worker() as a, Worker() as b:
+        ids = [submit("note", n) for n in range(60)]
+        done = [ends(id_, "completed") for id_ in ids]
+        eq([t["attempt"] for t in done], [1] * 60)
+        eq({t["worker_id"] for t in done} <= {a.id, b.id}, True)
+
+
+@case("shards")
+def _():
+    id_ = submit("echo")
+    with Worker("--shards", "".join(
+            c for c in "0123456789abcdef" if c != id_[0])[:1], "--id",
+                "elsewhere"):
+        time.sleep(1)
+        eq(task(id_)["status"], "pending")
+    with Worker("--shards", id_[0]):
+        ends(id_, "completed")
+
+
+@case("refusals")
+def _():
+    def run(*args):
+        p = subprocess.run([WORKER] + list(args), env=ENV, timeout=60,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return p.returncode, p.stdout.decode()
+    eq(run("-n", "-f", conf)[0], 0)
+    eq(run("--no-such-option")[0], 64)
+    eq(run("operand")[0], 64)
+    code, out = run("-V")
+    eq((code, out.split()[0]), (0, "qo-worker"))
+    eq(run("-f", top + "/none.conf")[0], 78)
+    code, out = run("-n", "-f", write_conf("bad.conf", "slots = no"))
+    eq(code, 78)
+    assert "bad.conf:" in out, out
+    code, out = run("-n", "-f", conf, "--shards", "xyz")
+    eq(code, 78)
+    assert "--shards" in out, out
+
+
+@case("a_store_that_failed_the_probe_is_refused")
+def _():
+    a = client.get("/qo/control/queue.json")
+    good = a.body
+    rec = json.loads(good)
+    rec["probe"] = dict(rec["probe"], verdict="fail",
+                        failed=["race-if-match"])
+    client.put("/qo/control/queue.json", json.dumps(rec))
+    try:
+        w = Worker(wait=False)
+        eq(w.ended(), 78, w.text())
+        assert "race-if-match" in w.text(), w.text()
+    finally:
+        client.put("/qo/control/queue.json", good)
+
+
+for w_ in workers:
+    if w_.proc.poll() is None:
+        w_.proc.kill()
+        w_.proc.wait()
+store.close()
+finish()
