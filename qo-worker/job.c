@@ -13,6 +13,10 @@
  * its lease. */
 #define RECLAIMS_MAX 5
 #define RECLAIM_MS   500
+/* So long a task that was claimed ahead waits for a process; one that became
+ * slow is not claimed ahead for any more. */
+#define WAIT_MS 2000
+#define SLOW    8
 
 static void start_claim(struct job *j);
 
@@ -59,7 +63,11 @@ release(struct job *j)
 {
 	if (j->reserved)
 		handlers_unreserve(j->host->handlers, j->handler);
-	j->reserved = false;
+	if (j->ahead) {
+		ahead_leave(j->host->ahead, j->handler, &j->wait);
+		ahead_end(j->host->ahead, j->handler);
+	}
+	j->reserved = j->ahead = false;
 }
 
 static void
@@ -122,6 +130,9 @@ on_ran(struct run *r)
 	j->running = false;
 	j->outcome = r->outcome;
 	j->result = r->result;
+	ahead_took(j->host->ahead, j->handler, r->ran_ms);
+	/* The next one goes in its place while this is committed. */
+	release(j);
 	job_conclude(j);
 }
 
@@ -135,7 +146,7 @@ timeout_of(const struct job *j)
 }
 
 static void
-start_run(struct job *j, const char *input, size_t len)
+start_run(struct job *j)
 {
 	struct run *r = &j->run;
 
@@ -143,8 +154,8 @@ start_run(struct job *j, const char *input, size_t len)
 	r->handlers = j->host->handlers;
 	r->handler = j->handler;
 	r->task = &j->claim.change.task;
-	r->input = input;
-	r->input_len = len;
+	r->input = j->input_text;
+	r->input_len = j->input_len;
 	r->timeout_ms = timeout_of(j);
 	r->deadline = qo_queue_now(j->host->q);
 	r->deadline.us += r->timeout_ms * QO_US_PER_MS;
@@ -156,6 +167,45 @@ start_run(struct job *j, const char *input, size_t len)
 	j->run_there = j->running = true;
 	j->reserved = false; /* the run gives it back */
 	run_start(r);
+}
+
+/* Waiting */
+
+static void
+on_waited_enough(struct loop_timer *t)
+{
+	struct job *j = t->arg;
+
+	ahead_leave(j->host->ahead, j->handler, &j->wait);
+	ahead_took(j->host->ahead, j->handler, WAIT_MS * SLOW);
+	job_conclude_why(j, QO_OUTCOME_REQUEUE, "busy",
+	    "no process of handler %s became free", j->handler->name);
+}
+
+void
+job_go(struct ahead_wait *w)
+{
+	struct job *j = w->arg;
+
+	loop_timer_del(j->host->loop, &j->again);
+	j->reserved = true;
+	start_run(j);
+}
+
+static void
+run_when_free(struct job *j, const char *input, size_t len)
+{
+	j->input_text = input;
+	j->input_len = len;
+	if (j->reserved) {
+		start_run(j);
+		return;
+	}
+	j->state = JOB_WAITING;
+	j->wait.arg = j;
+	loop_timer_set_ms(j->host->loop, &j->again, WAIT_MS, on_waited_enough,
+	    j);
+	ahead_wait(j->host->ahead, j->handler, &j->wait);
 }
 
 /* The input */
@@ -186,7 +236,7 @@ on_input(struct qo_s3_req *r)
 		    j->key, sha256);
 		return;
 	}
-	start_run(j, r->res.body.data, r->res.body.len);
+	run_when_free(j, r->res.body.data, r->res.body.len);
 }
 
 /* A task may name its own payloads and nothing else in the bucket. */
@@ -248,7 +298,7 @@ begin(struct job *j)
 		buf_add(&j->input, t->input.p, t->input.len);
 	else
 		buf_adds(&j->input, "null");
-	start_run(j, j->input.data, j->input.len);
+	run_when_free(j, j->input.data, j->input.len);
 }
 
 static void
@@ -340,15 +390,14 @@ serves(const char *task_type, void *arg)
 	const struct conf_handler *h;
 
 	h = handlers_find(j->host->handlers, task_type);
-	if (j->reserved && j->handler == h &&
-	    !j->host->paused(task_type, j->host->arg))
-		return true;
-	release(j);
-	j->handler = h;
 	if (j->host->paused(task_type, j->host->arg)) {
 		j->refusal = JOB_PAUSED;
 		return false;
 	}
+	if ((j->reserved || j->ahead) && j->handler == h)
+		return true;
+	release(j);
+	j->handler = h;
 	/* Workflows' tasks are never a user's handler's, nor failed for want
 	 * of one. */
 	if (!qo_type_valid_user(task_type, strlen(task_type))) {
@@ -359,9 +408,10 @@ serves(const char *task_type, void *arg)
 		j->refusal = JOB_UNKNOWN_TYPE;
 		return j->host->conf->worker.unknown_type == CONF_UNKNOWN_FAIL;
 	}
-	j->reserved = handlers_reserve(j->host->handlers, h);
 	j->refusal = JOB_BUSY;
-	return j->reserved;
+	if (ahead_quick(j->host->ahead, h))
+		return j->ahead = ahead_begin(j->host->ahead, h);
+	return j->reserved = handlers_reserve(j->host->handlers, h);
 }
 
 static void
@@ -380,7 +430,8 @@ job_start(struct job *j, const struct qo_entry *entry, unsigned tries,
 	j->entry = *entry;
 	j->tries = tries;
 	j->handler = reserved;
-	j->reserved = reserved != NULL;
+	j->ahead = reserved != NULL && ahead_quick(j->host->ahead, reserved);
+	j->reserved = reserved != NULL && !j->ahead;
 	j->reclaims = j->renew_fails = j->commit_tries = 0;
 	j->renewing = j->lost = j->look = j->progress = false;
 	qo_err_reset(&j->err);
@@ -398,7 +449,9 @@ job_give_back(struct job *j, bool now)
 {
 	switch (j->state) {
 	case JOB_FETCHING:
+	case JOB_WAITING:
 		qo_s3_cancel(&j->req);
+		ahead_leave(j->host->ahead, j->handler, &j->wait);
 		job_conclude_why(j, QO_OUTCOME_REQUEUE, "drain", "%s",
 		    "the worker ends");
 		return;

@@ -10,6 +10,7 @@
 #ifndef JOB_H
 #define JOB_H
 
+#include "ahead.h"
 #include "board.h"
 #include "commit.h"
 #include "conf.h"
@@ -37,6 +38,7 @@ struct jobs {
 	struct qo_queue *q;
 	const struct conf *conf;
 	struct handlers *handlers;
+	struct ahead *ahead;
 	struct board_area *area;
 	const char *worker_id;
 	bool draining; /* what is claimed is given back */
@@ -60,6 +62,9 @@ bool job_busy(const struct job *j);
 void job_look(struct job *j);
 /* Stop and requeue (a drain whose time is over); now: without grace. */
 void job_give_back(struct job *j, bool now);
+
+/* For ahead_new. */
+void job_go(struct ahead_wait *w);
 
 /* For ended, and while it is busy; borrowed. */
 size_t job_slot(const struct job *j);

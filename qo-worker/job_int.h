@@ -11,6 +11,7 @@ enum job_state {
 	JOB_FREE = 0,
 	JOB_CLAIMING,
 	JOB_FETCHING, /* the input */
+	JOB_WAITING,  /* for a process of its handler */
 	JOB_RUNNING,
 	JOB_LOGGING,   /* the log is uploaded */
 	JOB_COMMITTING /* or about to, when a renewal is under way */
@@ -28,11 +29,15 @@ struct job {
 	enum job_end refusal; /* why serves said no */
 	const struct conf_handler *handler;
 	bool reserved; /* an instance of it, not yet given to the run */
+	bool ahead;    /* claimed, or being claimed, ahead of one */
+	struct ahead_wait wait;
 	unsigned reclaims;
 
 	struct qo_s3_req req; /* the input, then the log */
 	char key[QO_KEY_SIZE];
 	struct buf input;
+	const char *input_text; /* what the run gets */
+	size_t input_len;
 
 	struct run run;
 	bool run_there; /* between run_init and run_fini */

@@ -43,7 +43,7 @@ lose(struct job *j)
 	job_lease_stop(j);
 	if (j->running) {
 		run_stop(&j->run, RUN_FENCE);
-	} else if (j->state == JOB_FETCHING || j->state == JOB_LOGGING) {
+	} else if (j->state != JOB_COMMITTING) {
 		qo_s3_cancel(&j->req);
 		job_conclude(j);
 	}
@@ -54,8 +54,9 @@ cancelled(struct job *j)
 {
 	if (j->running) {
 		run_stop(&j->run, RUN_CANCEL);
-	} else if (j->state == JOB_FETCHING) {
+	} else if (j->state < JOB_RUNNING) {
 		qo_s3_cancel(&j->req);
+		ahead_leave(j->host->ahead, j->handler, &j->wait);
 		job_conclude_why(j, QO_OUTCOME_CANCELLED, "cancelled", "%s",
 		    "cancelled before it ran");
 	}
@@ -182,6 +183,7 @@ job_look(struct job *j)
 		j->look = true;
 		return;
 	case JOB_FETCHING:
+	case JOB_WAITING:
 	case JOB_RUNNING:
 		if (j->renewing)
 			j->look = true;

@@ -51,6 +51,7 @@ struct worker {
 	struct shards shards;
 	struct gate gate;
 	struct handlers *handlers;
+	struct ahead *ahead;
 	struct entries *entries;
 	struct poll *poll;
 	struct bell *bell;
@@ -124,7 +125,9 @@ reserve_any(struct worker *w, const struct conf_handler **out)
 	for (i = 0; i < n; i++) {
 		k = (w->guess + i) % n;
 		h = &w->conf->handlers[k];
-		if (handlers_reserve(w->handlers, h)) {
+		if (ahead_quick(w->ahead, h)
+			? ahead_begin(w->ahead, h)
+			: handlers_reserve(w->handlers, h)) {
 			*out = h;
 			return true;
 		}
@@ -133,10 +136,20 @@ reserve_any(struct worker *w, const struct conf_handler **out)
 }
 
 static void
+unreserve(struct worker *w, const struct conf_handler *h)
+{
+	if (h != NULL && ahead_quick(w->ahead, h))
+		ahead_end(w->ahead, h);
+	else if (h != NULL)
+		handlers_unreserve(w->handlers, h);
+}
+
+static void
 on_handler_free(void *arg, const struct conf_handler *h)
 {
 	struct worker *w = arg;
 
+	ahead_freed(w->ahead, h);
 	entries_unpark(w->entries, h);
 	want_fill(w);
 }
@@ -172,8 +185,7 @@ start_one(struct worker *w)
 	if (w->busy == w->nslots || !reserve_any(w, &h))
 		return false;
 	if (!entries_take(w->entries, qo_mono_now(), &entry, &tries)) {
-		if (h != NULL)
-			handlers_unreserve(w->handlers, h);
+		unreserve(w, h);
 		return false;
 	}
 	slot = w->unused[w->nslots - ++w->busy];
@@ -456,13 +468,31 @@ on_tick(struct loop_timer *t)
 
 /* The end */
 
+/* What it did and what that cost. */
+static void
+report(const struct worker *w)
+{
+	const struct qo_s3_stats *st = qo_s3_stats(w->s3);
+
+	log_info("ended: %llu completed, %llu failed, with %llu PUT, %llu GET, "
+		 "%llu LIST, %llu DELETE",
+	    (unsigned long long)w->completed, (unsigned long long)w->failed,
+	    (unsigned long long)st->requests[QO_S3_PUT],
+	    (unsigned long long)st->requests[QO_S3_GET],
+	    (unsigned long long)st->requests[QO_S3_LIST],
+	    (unsigned long long)(st->requests[QO_S3_DELETE] +
+		st->requests[QO_S3_DELETE_MANY]));
+}
+
 static void
 on_left(void *arg)
 {
 	struct worker *w = arg;
 
-	if (--w->leaving == 0)
-		loop_stop(w->loop);
+	if (--w->leaving > 0)
+		return;
+	report(w);
+	loop_stop(w->loop);
 }
 
 static void
@@ -583,6 +613,7 @@ make_parts(struct worker *w, const char *config_path)
 	w->handlers = handlers_new(w->loop, w->conf, config_path,
 	    w->role->area);
 	handlers_on_free(w->handlers, on_handler_free, w);
+	w->ahead = ahead_new(w->handlers, w->conf, job_go);
 	w->entries = entries_new(low + PAGE, qo_mono_now());
 	pc.entries = w->entries;
 	w->poll = poll_new(&pc);
@@ -599,8 +630,9 @@ make_parts(struct worker *w, const char *config_path)
 static void
 make_slots(struct worker *w)
 {
-	struct jobs host = { w->loop, w->q, w->conf, w->handlers, w->role->area,
-		w->id, false, on_paused, on_job_held, on_job_ended, w };
+	struct jobs host = { w->loop, w->q, w->conf, w->handlers, w->ahead,
+		w->role->area, w->id, false, on_paused, on_job_held,
+		on_job_ended, w };
 	size_t i;
 
 	w->jobs = host;
@@ -658,6 +690,7 @@ worker_free(struct worker *w)
 	gate_fini(&w->gate);
 	for (i = 0; i < w->nslots; i++)
 		job_free(w->slots[i]);
+	ahead_free(w->ahead);
 	handlers_free(w->handlers);
 	entries_free(w->entries);
 	buf_fini(&w->tasks_text);
