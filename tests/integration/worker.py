@@ -357,6 +357,22 @@ def _():
         eq(ends(id_, "completed")["output"], {"n": n, "sleep": 0.3})
 
 
+@case("claims_ahead_for_a_quick_handler")
+def _():
+    ids = qo("submit", "--batch", "-", stdin="\n".join(
+        '{"type":"server.quick","input":{"n":%d}}' % n
+        for n in range(200))).splitlines()
+    ids = [re.search(r"[0-9a-f-]{36}", x).group(0) for x in ids]
+    eq(len(ids), 200)
+    for id_ in ids:
+        eq(ends(id_, "completed")["attempt"], 1)
+    # It becomes slow: what waits for it is given back, at no cost.
+    ids = [submit("server.slow", {"sleep": 3}) for _ in range(7)]
+    for id_ in ids:
+        eq(ends(id_, "completed")["retry_count"], 0)
+    eq(len({task(id_)["worker_id"] for id_ in ids}), 1)
+
+
 @case("progress_rides_on_a_renewal")
 def _():
     id_ = submit("server.p", {"sleep": 6})
