@@ -175,6 +175,8 @@ $(HANDLERS): %: %.o $(B)/libqo.a
 $(B)/bench/bench_store: $(B)/bench/lean.o $(B)/bench/constant.o \
     $(B)/tests/integration/storeproc.o
 $(B)/bench/bench_s3: $(B)/bench/constant.o
+$(B)/bench/bench_worker: $(B)/tests/integration/storeproc.o \
+    $(B)/tests/unit/faultproxy.o
 
 # What tests qo-store's own modules links all of it but main.
 OF_STORE := $(filter $(B)/tests/unit/test_store_% \
