@@ -108,7 +108,6 @@ on_ready(struct child *c)
 	if (c->state != CHILD_STARTING)
 		return;
 	c->state = CHILD_READY;
-	c->why[0] = '\0';
 	log_info("ready child=%s child_pid=%ld generation=%d ms=%" PRId64,
 	    child_name(c, name), (long)c->pid, c->gen->number,
 	    qo_mono_diff_us(c->started, qo_mono_now()) / QO_US_PER_MS);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "command.h"
 #include "generation.h"
 #include "ini.h"
 #include "io.h"
@@ -82,7 +83,8 @@ make_all(struct qod *q, struct conf *conf, struct account *account)
 	if ((conf->qod.pidfile != NULL &&
 		(q->pidfile = pidfile_take(conf->qod.pidfile, &err)) == -1) ||
 	    sockets_open(q, conf, account, &err) == -1 ||
-	    (q->board = board_create(&err)) == NULL) {
+	    (q->board = board_create(&err)) == NULL ||
+	    command_open(q, conf, account, &err) == -1) {
 		log_errorx("%s", err.msg);
 		return -1;
 	}
@@ -165,6 +167,7 @@ run(struct qod *q)
 {
 	log_info("qod " QO_VERSION " file=%s", q->file);
 	setproctitle("%s", "master");
+	command_begin(q);
 	signals_begin(q);
 	watch_begin(q);
 	qod_changed(q);
@@ -174,6 +177,7 @@ run(struct qod *q)
 	loop_defer_del(q->loop, &q->turn);
 	loop_io_del(q->loop, &q->signals);
 	lost_clear(q);
+	command_end(q, q->gen->conf);
 	sockets_close(q, q->gen->conf);
 	pidfile_drop(q->gen->conf->qod.pidfile, q->pidfile);
 	log_info("ended");

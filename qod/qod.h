@@ -20,6 +20,7 @@
 #include "loop.h"
 #include "rules.h"
 
+struct control;
 struct qod;
 
 /* A row of the table in roles.c. */
@@ -68,7 +69,7 @@ struct child {
 	int64_t area; /* of the board; -1: none */
 	struct rules_beat beat;
 	int restarts;
-	char why[192];  /* it is not running: how it ended */
+	char why[192];  /* how it ended last, or why it did not start */
 	char note[256]; /* its own words */
 };
 TAILQ_HEAD(children, child);
@@ -115,6 +116,7 @@ struct qod {
 	int pidfile;               /* locked; -1: none */
 	int store_tcp, store_unix; /* sockets; -1: none */
 	int control_fd;            /* listening; -1: none */
+	struct control *control;   /* of it; NULL: nobody listens */
 	int extra;                 /* workers more or less than configured */
 	bool quiet;
 	bool store_up;  /* it was ready once */
@@ -128,6 +130,10 @@ struct qod {
 	struct qo_mono reload_began;
 	struct loop_timer reload_timer;
 	struct reload_result reload;
+	/* command.c */
+	int64_t reloads; /* that have ended */
+	struct loop_timer drain_timer;
+	int idle_looks;
 	/* upgrade.c */
 	pid_t checker;      /* the next binary's qod -n; 0: none */
 	bool upgrade_after; /* the reload under way */

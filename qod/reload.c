@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "child.h"
+#include "command.h"
 #include "generation.h"
 #include "log.h"
 #include "notify.h"
@@ -64,6 +65,7 @@ finish(struct qod *q, bool ok, const char *text)
 		    q->gen->number, text);
 	if (!q->stopping)
 		reload_tell(q);
+	command_reloaded(q);
 	if (q->upgrade_after && !q->stopping)
 		upgrade_checked(q, 0);
 	qod_changed(q);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "command.h"
 #include "io.h"
 #include "log.h"
 #include "lost.h"
@@ -113,6 +114,7 @@ run_next(struct qod *q)
 	if (setenv(VARIABLE, text, 1) == -1)
 		fatal("setenv");
 	log_info("upgrade: running %s", q->program);
+	command_upgraded(q, true, q->program);
 	/* What arrives from here on waits for the handlers of the next. */
 	sig_hold(true);
 	set_inherited(q, true);
@@ -148,10 +150,11 @@ upgrade_checked(struct qod *q, int status)
 	q->checker = 0;
 	q->upgrade_after = false;
 	proc_describe(status, how, sizeof(how));
-	if (status != 0)
+	if (status != 0) {
 		log_errorx("upgrade: %s -n %s, this one goes on", q->program,
 		    how);
-	else if (q->phase != RELOAD_IDLE)
+		command_upgraded(q, false, how);
+	} else if (q->phase != RELOAD_IDLE)
 		q->upgrade_after = true; /* the reload first */
 	else if (!q->stopping)
 		run_next(q);

@@ -1,0 +1,340 @@
+"""qo ctl and a real qod: what is asked is done, the answer comes when it is
+done, and nobody who talks to the control socket can stop the master."""
+
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import threading
+import time
+
+from qod_lib import BIN, Qod, Skip, alive, case, eq, finish, until
+
+QO = os.path.join(BIN, "qo")
+
+
+def qo(q, *args, code=0, **more):
+    p = subprocess.run([QO, "-c", q.path("conf")] + list(args),
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, timeout=120, **more)
+    p.out, p.err = p.stdout.decode(), p.stderr.decode()
+    if p.returncode != code:
+        raise AssertionError("qo %s: exit %d, want %d: %s" % (
+            " ".join(args), p.returncode, code, p.out + p.err))
+    return p
+
+
+def status(q):
+    return json.loads(qo(q, "ctl", "status", "--json").out)
+
+
+def connect(q):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(q.path("sock"))  # waits while too many wait
+    s.settimeout(60)
+    return s
+
+
+def ask(q, line):
+    with connect(q) as s:
+        s.sendall(line)
+        return b"".join(iter(lambda: s.recv(65536), b""))
+
+
+@case("status")
+def _():
+    with Qod() as q:
+        q.does("qo-worker", "slots 3")
+        s = status(q)
+        eq(s["ok"], True)
+        eq(s["pid"], q.proc.pid)
+        eq(s["state"], "running")
+        eq(s["config"], q.path("conf"))
+        eq((s["generation"], s["last_reload"], s["lost"]), (1, None, 0))
+        roles = [(c["role"], c["index"]) for c in s["children"]]
+        for want in (("store", 0), ("monitor", 0), ("worker", 0),
+                     ("worker", 1)):
+            assert want in roles, roles
+        for c in s["children"]:
+            assert alive(c["pid"]), c
+            eq((c["state"], c["restarts"], c["generation"]), ("ready", 0, 1))
+            eq((c["last_exit"], c["next_restart_ms"]), (None, None))
+            assert c["uptime_ms"] >= 0
+        # One that dies is shown with how it ended, and with its tasks while
+        # it runs.
+        victim = [c for c in s["children"] if c["role"] == "worker"][0]
+        os.kill(victim["pid"], signal.SIGKILL)
+
+        def back():
+            found = [c for c in status(q)["children"]
+                     if c["role"] == "worker" and c["index"] == 0
+                     and c["restarts"] == 1 and c["state"] == "ready"]
+            return found and found[0]
+        c = until("restart", back)
+        assert c["pid"] != victim["pid"]
+        assert "signal 9" in c["last_exit"], c
+        eq(len(c["tasks"]), 3)
+        eq(c["gauges"]["running"], 3)
+        for t in c["tasks"]:
+            assert re.fullmatch("[0-9a-f-]{36}", t["id"]), t
+            assert alive(t["handler_pid"]), t
+        text = qo(q, "ctl", "status").out
+        assert re.search(r"^worker 0 +%d +ready .*signal 9" % c["pid"], text,
+                         re.M), text
+        top = qo(q, "top").out
+        assert c["tasks"][0]["id"] in top, top
+        eq(q.stop(), 0)
+
+
+@case("reload")
+def _():
+    with Qod() as q:
+        eq(qo(q, "ctl", "reload").out, "generation 2\n")
+        s = status(q)
+        eq((s["generation"], s["last_reload"]["ok"]), (2, True))
+        q.write("[worker]\nslots = none\n")
+        p = qo(q, "ctl", "reload", code=1)
+        assert re.search(r"^qo ctl reload: /.*conf:\d+: \[worker\] slots",
+                         p.err), p.err
+        s = status(q)
+        eq((s["generation"], s["last_reload"]["ok"]), (2, False))
+        assert "[worker] slots" in s["last_reload"]["message"], s
+        assert "last reload" in qo(q, "ctl", "status").out
+        assert "failed, /" in qo(q, "ctl", "status").out
+        q.write("")
+        qo(q, "ctl", "reload")
+        eq(status(q)["last_reload"]["ok"], True)
+
+
+@case("reload_answers_when_it_has_ended")
+def _():
+    with Qod() as q:
+        q.does("qo-worker", "late 700")
+        began = time.monotonic()
+        qo(q, "ctl", "reload")
+        assert time.monotonic() - began >= 0.7
+        q.does("qo-worker", "exit 78")
+        p = qo(q, "ctl", "reload", code=1)
+        assert "worker" in p.err and "78" in p.err, p.err
+        q.does("qo-worker", "late 2000")
+        p = qo(q, "ctl", "reload", "--timeout", "100ms", code=6)
+
+
+@case("many_reloads_at_once")
+def _():
+    with Qod() as q:
+        q.does("qo-worker", "late 300")
+        answers = []
+
+        def one():
+            answers.append(json.loads(ask(q, b"reload\n")))
+        threads = [threading.Thread(target=one) for _ in range(10)]
+        for t in threads:
+            t.start()
+            time.sleep(0.03)
+        for t in threads:
+            t.join()
+        eq([a["ok"] for a in answers], [True] * 10)
+        # Those that came while one was under way share the next.
+        assert status(q)["generation"] < 11, answers
+
+
+@case("quiet_and_resume")
+def _():
+    with Qod() as q:
+        qo(q, "ctl", "quiet")
+        q.wait_heard("quiet", 2)
+        eq(status(q)["state"], "quiet")
+        qo(q, "ctl", "resume")
+        q.wait_heard("resume", 2)
+        eq(status(q)["state"], "running")
+
+
+@case("drain")
+def _():
+    with Qod(start=False) as q:
+        q.does("qo-worker", "slots 2")
+        q.start()
+        # Tasks run, so it waits; and goes on waiting for as long as they do.
+        p = qo(q, "ctl", "drain", "--timeout", "1s", code=6)
+        q.wait_heard("quiet", 2)
+        eq(status(q)["state"], "quiet")
+        with connect(q) as s:
+            s.sendall(b"drain\n")
+            p = ask(q, b"resume\n")
+            assert json.loads(p)["ok"], p
+            a = json.loads(s.makefile().read())
+            eq(a["ok"], False)
+    with Qod() as q:
+        eq(qo(q, "ctl", "drain").out, "drained: nothing runs\n")
+        eq(status(q)["state"], "quiet")
+        assert q.proc.poll() is None
+
+
+@case("more_and_less")
+def _():
+    with Qod(workers=2) as q:
+        eq(qo(q, "ctl", "more").out, "3 worker processes\n")
+        until("a third", lambda: len(q.pids("worker")) == 3)
+        qo(q, "ctl", "less")
+        eq(qo(q, "ctl", "less").out, "1 worker process\n")
+        until("one", lambda: len(q.pids("worker")) == 1)
+        qo(q, "ctl", "less", code=1)
+
+
+@case("reopen")
+def _():
+    with Qod(start=False) as q:
+        q.write("[qod]\nlog = %s\n" % q.path("events"))
+        q.start()
+        until("the log", lambda: os.path.exists(q.path("events")))
+        os.rename(q.path("events"), q.path("events.1"))
+        qo(q, "ctl", "reopen")
+        until("a new log", lambda: os.path.exists(q.path("events")))
+        eq(q.stop(), 0)
+
+
+@case("stop")
+def _():
+    with Qod() as q:
+        pids = q.pids()
+        eq(qo(q, "ctl", "stop").out, "stopping\n")
+        eq(q.proc.wait(60), 0)
+        q.finish_process()
+        assert not any(alive(p) for p in pids)
+        assert not os.path.exists(q.path("sock"))
+        p = qo(q, "ctl", "status", code=7)
+        assert "qod is not running" in p.err, p.err
+
+
+@case("stop_now")
+def _():
+    with Qod(start=False) as q:
+        q.does("qo-worker", "slow 100000")
+        q.start()
+        qo(q, "ctl", "stop")
+        until("draining", lambda: status(q)["state"] == "stopping")
+        p = qo(q, "ctl", "reload", code=1)
+        assert "qod is stopping" in p.err, p.err
+        qo(q, "ctl", "stop", "--now")
+        eq(q.proc.wait(60), 0)
+        q.finish_process()
+        assert q.heard("now")
+
+
+@case("upgrade")
+def _():
+    with Qod() as q:
+        pid = q.proc.pid
+        n = len(q.poll_states())
+        p = qo(q, "ctl", "upgrade")
+        assert "qod" in p.out, p.out
+        q.wait_state("READY=1", since=n)
+        until("another generation",
+              lambda: status(q)["generation"] == 2 and
+              status(q)["state"] == "running")
+        eq(status(q)["pid"], pid)
+        eq(q.stop(), 0)
+
+
+@case("upgrade_refused")
+def _():
+    with Qod() as q:
+        q.write("[worker]\nslots = none\n")
+        p = qo(q, "ctl", "upgrade", code=1)
+        assert "78" in p.err or "slots" in p.err, p.err
+        eq(status(q)["state"], "running")
+
+
+@case("who_may_ask")
+def _():
+    with Qod() as q:
+        eq(stat.S_IMODE(os.stat(q.path("sock")).st_mode), 0o600)
+        if os.geteuid() != 0:
+            raise Skip("only root can become somebody else")
+        os.chmod(q.dir, 0o755)
+        os.chmod(q.path("conf"), 0o644)
+
+        def nobody():
+            os.setgid(65534)
+            os.setuid(65534)
+        try:
+            p = qo(q, "ctl", "status", code=4, preexec_fn=nobody)
+        except PermissionError:
+            raise Skip("the programs are where only root can reach them")
+        assert "Permission denied" in p.err, p.err
+
+
+@case("second_qod")
+def _():
+    with Qod() as q:
+        with Qod("[qod]\ncontrol = %s\n" % q.path("sock"), start=False) as r:
+            code, text = r.run()
+            eq(code, 78)
+            assert "another qod is using it" in text, text
+        eq(status(q)["state"], "running")
+
+
+@case("socket_of_a_dead_qod")
+def _():
+    with Qod() as q:
+        pids = q.pids()
+        q.send(signal.SIGKILL)
+        q.proc.wait()
+        q.finish_process()
+        until("its children", lambda: not any(alive(p) for p in pids))
+        assert os.path.exists(q.path("sock"))
+        p = qo(q, "ctl", "status", code=7)
+        q.start()
+        eq(status(q)["pid"], q.proc.pid)
+
+
+@case("clients_that_misbehave")
+def _():
+    with Qod() as q:
+        mute = [connect(q) for _ in range(60)]
+        for i, s in enumerate(mute):
+            s.sendall([b"sta", b"", b"\0\0", b"\xff" * 200][i % 4])
+        for line in (b"nonsense\n", b"status now\n", b"\x1b[2J\n",
+                     b"a" * 10000 + b"\n", b"\n", b"status\0\n",
+                     b"\xf0\x9f\n"):
+            try:
+                a = ask(q, line)
+            except ConnectionError:
+                continue  # cut off inside of its line
+            if a:
+                eq(json.loads(a)["ok"], False)
+        # What it says of them is one clean line each.
+        for line in q.log_text().splitlines():
+            assert line.isprintable() or "\ufffd" in line, repr(line)
+            assert line.startswith("time="), line
+        # It is not held up: a child that dies is back at once.
+        victim = q.pids("worker")[0]
+        os.kill(victim, signal.SIGKILL)
+        until("restart", lambda: len(q.pids("worker")) == 2 and
+              victim not in q.pids("worker"), 20)
+        for s in mute:
+            s.close()
+        eq(status(q)["state"], "running")
+        for _ in range(200):
+            connect(q).close()
+        eq(status(q)["state"], "running")
+        fds = len(os.listdir("/proc/%d/fd" % q.proc.pid))
+        assert fds < 40, fds
+
+
+@case("it_stays_small")
+def _():
+    with Qod() as q:
+        for _ in range(300):
+            ask(q, b"status\n")
+        with open("/proc/%d/status" % q.proc.pid) as f:
+            rss = int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
+        if "-san" not in BIN:
+            assert rss < 4096, "%d KiB" % rss
+
+
+finish()
