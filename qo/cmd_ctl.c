@@ -4,6 +4,7 @@
 #include "cmd.h"
 #include "confval.h"
 #include "ctlcall.h"
+#include "ctlpath.h"
 #include "qodstatus.h"
 #include "taskview.h"
 
@@ -16,11 +17,14 @@ static enum exit_code
 call(struct session *s, struct ctlcall *c, const char *line, int64_t limit_ms)
 {
 	enum exit_code code;
+	const char *path;
 
 	if (s->loop == NULL)
 		s->loop = loop_new();
 	ctlcall_init(c, s->loop);
-	code = ctlcall_wait(c, s->conf->qod.control, line, limit_ms);
+	if ((code = ctlpath_find(s, &path)) != EXIT_OK)
+		return code;
+	code = ctlcall_wait(c, path, line, limit_ms);
 	if (code != EXIT_OK)
 		exit_say("%s", c->err.msg);
 	return code;
@@ -78,8 +82,6 @@ run_line(struct session *s, const struct opts *o, const char *line,
 	struct ctlcall c;
 	enum exit_code code;
 
-	if ((code = session_conf_no_keys(s)) != EXIT_OK)
-		return code;
 	if ((code = call(s, &c, line, limit_ms)) == EXIT_OK)
 		code = show_result(&c, opts_has(o, "json"));
 	ctlcall_fini(&c);
@@ -316,8 +318,6 @@ run_status(struct session *s, const struct opts *o)
 	struct ctlcall c;
 	enum exit_code code;
 
-	if ((code = session_conf_no_keys(s)) != EXIT_OK)
-		return code;
 	if ((code = call(s, &c, "status", QUICK_MS)) == EXIT_OK) {
 		if (opts_has(o, "json"))
 			out_json(c.answer.data, c.answer.len);

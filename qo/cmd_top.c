@@ -10,6 +10,7 @@
 
 #include "cmd.h"
 #include "confval.h"
+#include "ctlpath.h"
 #include "sig.h"
 #include "term.h"
 #include "top.h"
@@ -22,7 +23,8 @@
 struct top {
 	struct session *s;
 	struct ctlcall call;
-	bool bucket; /* where the looks come from */
+	const char *path; /* of the control socket */
+	bool bucket;      /* where the looks come from */
 	char why[400];
 	int64_t interval_ms; /* 0: what suits the source */
 	int64_t left;        /* looks; -1: no end */
@@ -176,8 +178,7 @@ take(struct top *t, struct top_look *l, struct qo_err *err)
 {
 	if (t->bucket)
 		return top_from_bucket(l, t->s, &t->stop, err);
-	return top_from_qod(l, &t->call, t->s->conf->qod.control, &t->stop,
-	    err);
+	return top_from_qod(l, &t->call, t->path, &t->stop, err);
 }
 
 /* A look that fails ends a plain list; live, the last one stays on the screen
@@ -271,8 +272,7 @@ choose(struct top *t, bool bucket)
 	t->s->loop = loop_new();
 	ctlcall_init(&t->call, t->s->loop);
 	if (!bucket) {
-		code = ctlcall_wait(&t->call, t->s->conf->qod.control, "status",
-		    QOD_MS * 5);
+		code = ctlcall_wait(&t->call, t->path, "status", QOD_MS * 5);
 		if (code == EXIT_OK)
 			return EXIT_OK;
 		/* That there is none here is nothing to complain of. */
@@ -280,9 +280,6 @@ choose(struct top *t, bool bucket)
 			snprintf(t->why, sizeof(t->why), "%s", t->call.err.msg);
 	}
 	t->bucket = true;
-	/* Again, with the keys of the store. */
-	conf_free(t->s->conf);
-	t->s->conf = NULL;
 	return session_open(t->s);
 }
 
@@ -320,7 +317,8 @@ run_top(struct session *s, const struct opts *o)
 
 	t.s = s;
 	if ((code = get_options(&t, o)) != EXIT_OK ||
-	    (code = session_conf_no_keys(s)) != EXIT_OK)
+	    (!opts_has(o, "bucket") &&
+		(code = ctlpath_find(s, &t.path)) != EXIT_OK))
 		return code;
 	if ((code = choose(&t, opts_has(o, "bucket"))) == EXIT_OK) {
 		t.style.keys = t.live;

@@ -57,6 +57,14 @@ find_config(const struct session *s)
 	return NULL;
 }
 
+const char *
+session_path(struct session *s)
+{
+	if (s->path == NULL)
+		s->path = find_config(s);
+	return s->path;
+}
+
 static enum exit_code
 load_conf(struct session *s, unsigned how)
 {
@@ -67,8 +75,7 @@ load_conf(struct session *s, unsigned how)
 
 	if (s->conf != NULL)
 		return EXIT_OK;
-	if (s->path == NULL)
-		s->path = find_config(s);
+	(void)session_path(s);
 	opts.flags = &flag;
 	opts.nflags = s->profile != NULL ? 1 : 0;
 	s->conf = conf_load(s->path, &opts);

@@ -34,6 +34,8 @@ struct session {
 	struct qo_queue *q;
 };
 
+/* Its file, borrowed; NULL: there is none. */
+const char *session_path(struct session *s);
 /* The configuration, as qod has it. */
 enum exit_code session_conf(struct session *s);
 /* The same for a command that does not talk to the store: who may not read

@@ -368,6 +368,32 @@ def _():
     assert "File name too long" in p.err, p.err
 
 
+@case("ctl_bad_configuration")
+def _():
+    # What qod has not read yet must not keep us from asking and stopping it.
+    for text in ("[worker]\nslots = many\n", "[nonsense]\n", "a b c\n",
+                 "[qod]\ncontrol = %s\nleese = 5\n" % qod.path):
+        bad = os.path.join(tmp, "bad.conf")
+        with open(bad, "w") as f:
+            f.write(text)
+        env = {"QO_CONFIG": bad}
+        env_none = {k: v for k, v in ENV.items() if k != "QO_QOD_CONTROL"}
+        if "control" in text:
+            p = subprocess.run([QO, "-c", bad, "ctl", "reload"],
+                               env=env_none, stdout=subprocess.PIPE,
+                               timeout=DEADLINE)
+            eq((p.returncode, p.stdout), (0, b"did reload\n"))
+        eq(qo("ctl", "reload", env=env).out, "did reload\n")
+    qo("-c", os.path.join(tmp, "none.conf"), "ctl", "status", code=0)
+    p = subprocess.run([QO, "-c", os.path.join(tmp, "none.conf"), "ctl",
+                        "status"], env=env_none, stderr=subprocess.PIPE,
+                       timeout=DEADLINE)
+    eq(p.returncode, 2)
+    assert b"none.conf" in p.stderr, p.stderr
+    p = qo("ctl", "status", code=7, env={"QO_QOD_CONTROL": ""})
+    assert "there is no control socket" in p.err, p.err
+
+
 @case("ctl_denied")
 def _():
     if os.geteuid() != 0:
