@@ -44,6 +44,7 @@ extern const struct cmd cmd_unarchive;
 extern const struct cmd cmd_version;
 extern const struct cmd cmd_wait;
 extern const struct cmd cmd_why;
+extern const struct cmd cmd_worker;
 extern const struct cmd cmd_workers;
 
 /* In the order of the help. */
@@ -66,6 +67,7 @@ const struct cmd *const cmd_table[] = {
 	&cmd_stats,
 	&cmd_workers,
 	&cmd_top,
+	&cmd_worker,
 	&cmd_pause,
 	&cmd_resume,
 	&cmd_schedule_add,
