@@ -1,0 +1,281 @@
+"""Logs of a whole qod with real roles: one line for each event whatever tasks
+and handlers say, in each form and to each target; and keys that are nowhere
+but in their file: no log, no title, no environment of a handler, no output of
+a command."""
+
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import uuid
+
+from qod_lib import BIN, Qod, Skip, alive, case, children, eq, finish, until
+
+QO = os.path.join(BIN, "qo")
+QOD = os.path.join(BIN, "qod")
+for program in ("qod", "qo-worker", "qo-store"):
+    if not os.path.exists(os.path.join(BIN, program)):
+        print("skip all: no " + program)
+        sys.exit(0)
+
+ACCESS = "QOTESTACCESSKEY" + uuid.uuid4().hex[:8].upper()
+SECRET = "secret-" + uuid.uuid4().hex
+TOKEN = "token-" + uuid.uuid4().hex
+KV = re.compile(r'[a-z0-9_]+=(?:"(?:[^"\\]|\\.)*"|[^\s"]*)'
+                r'(?: [a-z0-9_]+=(?:"(?:[^"\\]|\\.)*"|[^\s"]*))*')
+HOSTILE = ("line one\\nlevel=error msg=forged\\r\\033[2J\\033]0;title\\007"
+           "\\302\\233\\377\\376 {\"msg\":\"forged\"}")
+
+
+def qo(q, *args, code=0):
+    p = subprocess.run([QO, "-c", q.path("conf")] + list(args),
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, timeout=120, env=q.env)
+    p.out = p.stdout.decode(errors="replace")
+    p.err = p.stderr.decode(errors="replace")
+    if code is not None and p.returncode != code:
+        raise AssertionError("qo %s: exit %d: %s" % (
+            " ".join(args), p.returncode, p.out + p.err))
+    return p
+
+
+def make(text, **more):
+    """A qod with real roles and three handlers: one that tells what it was
+    given, one that says bad things and fails, one that stays."""
+    q = Qod(start=False, fake=False, workers=1, **more)
+    for name, body in (
+            ("tell", "tr '\\\\0' '\\\\n' </proc/self/environ >&2\n"
+                     "tr '\\\\0' ' ' </proc/$$/cmdline >&2\n"
+                     "echo '{}'\n"),
+            ("bad", "printf '%s' >&2\nprintf '%s'\n"
+                    "printf '{\"status\":\"failed\",\"error\":\"%s\"}' >&3\n"
+                    "exit 64\n" % (HOSTILE, HOSTILE,
+                                   "a\\\\nlevel=error msg=forged\\\\u001b[2J")),
+            ("stay", "exec sleep 600\n")):
+        with open(q.path(name), "w") as f:
+            f.write("#!/bin/sh\n" + body)
+        os.chmod(q.path(name), 0o755)
+    q.write(text + "".join(
+        "[handler %s]\ntype = %s\ncommand = %s\n" % (n, n, q.path(n))
+        for n in ("tell", "bad", "stay")))
+    return q
+
+
+def run_all(q):
+    """Tasks that end, then one that stays; (task ids, the handler's pid)."""
+    ids = {}
+    for kind in ("tell", "bad"):
+        ids[kind] = qo(q, "submit", "--type", kind, "--input", "{}",
+                       "--retries", "0").out.strip()
+        qo(q, "wait", ids[kind], "--timeout", "60s", code=None)
+    ids["stay"] = qo(q, "submit", "--type", "stay", "--input", "{}").out.strip()
+
+    def handler():
+        s = json.loads(qo(q, "ctl", "status", "--json").out)
+        for c in s["children"]:
+            for t in c.get("tasks", []):
+                if t["type"] == "stay" and t["handler_pid"] > 0:
+                    return t["handler_pid"]
+        return None
+    return ids, until("a handler that stays", handler)
+
+
+def check_lines(text, form):
+    assert text.endswith("\n"), repr(text[-80:])
+    for line in text.split("\n")[:-1]:
+        if re.match(r"/\S+:\d+: warning: ", line):
+            continue  # of the check, before there is a log
+        for c in line:
+            assert ord(c) >= 0x20 and not 0x7f <= ord(c) < 0xa0, repr(line)
+        if form == "json":
+            d = json.loads(line)
+            for k in ("time", "level", "role", "pid", "msg"):
+                assert k in d, line
+            eq(d["msg"].startswith("forged"), False)
+        else:
+            assert KV.fullmatch(line), repr(line)
+            assert line.startswith("time="), repr(line)
+            assert not re.search(r" level=error msg=forged", re.sub(
+                r'"(?:[^"\\]|\\.)*"', '""', line)), repr(line)
+
+
+def after_warnings(q):
+    return re.sub(r"(?m)^/\S+:\d+: warning: .*\n", "", q.log_text())
+
+
+def has_no_secret(what, data, secrets):
+    if isinstance(data, str):
+        data = data.encode(errors="replace")
+    for s in secrets:
+        assert s.encode() not in data, "%s has %s..." % (what, s[:12])
+
+
+def family(pid):
+    found = [pid]
+    for c in children(pid):
+        found += family(c)
+    return found
+
+
+def read(path):
+    try:
+        with open(path, "rb") as f:
+            return f.read()
+    except OSError:
+        return b""
+
+
+def look_everywhere(q, ids, handler, secrets, log):
+    for pid in family(q.proc.pid):
+        has_no_secret("cmdline of %d" % pid, read("/proc/%d/cmdline" % pid),
+                      secrets)
+    has_no_secret("the handler's environment",
+                  read("/proc/%d/environ" % handler), secrets)
+    eq([v for v in read("/proc/%d/environ" % handler).split(b"\0")
+        if v.startswith((b"AWS_", b"QO_S3", b"NOTIFY_", b"QO_ROLE"))], [])
+    has_no_secret("the log", read(log), secrets)
+    for name, args in (("-T", ["-T"]), ("-n", ["-n"])):
+        code, text = q.run(*args)
+        eq(code, 0, text)
+        has_no_secret("qod " + name, text, secrets)
+    for args in (["ctl", "status", "--json"], ["ctl", "status"],
+                 ["config", "show"], ["top"], ["status", ids["tell"]],
+                 ["status", ids["tell"], "--json"], ["logs", ids["tell"]],
+                 ["history", ids["bad"]], ["workers", "--json"]):
+        p = qo(q, *args)
+        has_no_secret("qo " + " ".join(args), p.out + p.err, secrets)
+
+
+def store_secrets(q):
+    """Those that the embedded store has made."""
+    text = read(q.path("store/keys")).decode()
+    return re.findall(r"^secret_key\s*=\s*(\S+)", text, re.M)
+
+
+def one_run(form, target, level):
+    with make("[qod]\nlog_format = %s\nlog_level = %s\n%s" % (
+            form, level,
+            "log = @\n" if target == "file" else "")) as q:
+        log = q.path("log")
+        if target == "file":
+            log = q.path("events")
+            q.write(q.text.replace("@", log))
+        q.start()
+        ids, handler = run_all(q)
+        secrets = store_secrets(q)
+        assert secrets and all(len(s) >= 16 for s in secrets), secrets
+        look_everywhere(q, ids, handler, secrets, log)
+        eq(qo(q, "status", ids["bad"], "--json").out.count("\n"), 1)
+        eq(q.stop(), 0)
+        assert not alive(handler)
+        text = read(log).decode()
+        check_lines(text, form)
+        assert text.count("\n") > 5, text
+        if target == "file":
+            eq(after_warnings(q), "")
+            eq(os.stat(log).st_mode & 0o777 & ~0o640, 0)
+
+
+for form in ("kv", "json"):
+    for target in ("stderr", "file"):
+        case("%s_to_%s" % (form, target))(
+            lambda: one_run(form, target, "debug"))
+
+
+@case("to_syslog")
+def _():
+    # Nobody reads /dev/log here; what can be seen is that nothing of it goes
+    # elsewhere and that no role misses it.
+    with make("[qod]\nlog = syslog\n") as q:
+        q.start()
+        run_all(q)
+        eq(q.stop(), 0)
+        eq(after_warnings(q), "")
+
+
+# Keys that the user has put into a file, for a store elsewhere.
+
+def make_remote(key_file):
+    q = Qod(start=False, fake=False, workers=1, store=False)
+    q.write("[s3]\nendpoint = http://127.0.0.1:1\nbucket = queue\n"
+            "access_key_file = %s\n[store]\nenabled = no\n" % key_file)
+    return q
+
+
+@case("key_file_modes")
+def _():
+    with make_remote("") as q:
+        path = q.path("s3.key")
+        q.write(q.text.replace("access_key_file = ",
+                               "access_key_file = " + path))
+        with open(path, "w") as f:
+            f.write(ACCESS + "\n" + SECRET + "\n")
+        for mode, good in ((0o600, True), (0o400, True), (0o640, True),
+                           (0o644, False), (0o660, False), (0o666, False)):
+            os.chmod(path, mode)
+            code, text = q.run("-n")
+            eq(code, 0 if good else 78, "%o: %s" % (mode, text))
+            has_no_secret("qod -n", text, [SECRET])
+            if not good:
+                assert path in text and "chmod" in text, text
+                code, text = q.run()
+                eq(code, 78, "started")
+                assert path in text and "chmod" in text, text
+        os.chmod(path, 0o600)
+        os.rename(path, path + ".real")
+        os.symlink(path + ".real", path)
+        code, text = q.run("-n")
+        eq(code, 78)
+        assert path in text, text
+        os.unlink(path)
+        os.rename(path + ".real", path)
+        if os.geteuid() == 0:
+            os.chown(path, 12345, -1)
+            code, text = q.run("-n")
+            eq(code, 78)
+            assert path in text and "chown" in text or "belong" in text, text
+            os.chown(path, 0, -1)
+        code, text = q.run("-T")
+        eq(code, 0)
+        has_no_secret("qod -T", text, [SECRET])
+        # The same for keys in the configuration itself.
+        q.write("[s3]\nendpoint = http://127.0.0.1:1\nbucket = queue\n"
+                "access_key = %s\nsecret_key = %s\n[store]\nenabled = no\n" %
+                (ACCESS, SECRET))
+        eq(q.run("-n")[0], 0)
+        os.chmod(q.path("conf"), 0o644)
+        code, text = q.run("-n")
+        eq(code, 78)
+        has_no_secret("qod -n", text, [SECRET])
+
+
+@case("keys_in_the_environment")
+def _():
+    with make("[qod]\nlog_level = debug\n") as q:
+        q.start()
+        keys = read(q.path("store/keys")).decode()
+        access = re.search(r"^access_key\s*=\s*(\S+)", keys, re.M).group(1)
+        secret = store_secrets(q)[0]
+        eq(q.stop(), 0)
+        q.env.update(AWS_ACCESS_KEY_ID=access, AWS_SECRET_ACCESS_KEY=secret)
+        q.start()
+        ids, handler = run_all(q)
+        look_everywhere(q, ids, handler, [secret], q.path("log"))
+        eq(q.stop(), 0)
+
+
+@case("keys_that_are_refused")
+def _():
+    # What the store says of them, with all that it repeats, is logged.
+    env = {"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET,
+           "AWS_SESSION_TOKEN": TOKEN}
+    with make("[qod]\nlog_level = debug\n", env=env) as q:
+        q.start(wait=False)
+        eq(q.proc.wait(60), 78)
+        assert re.search("level=error .*(Invalid|denied)", q.log_text())
+        has_no_secret("the log", q.log_text(), [SECRET, TOKEN])
+
+
+finish()
