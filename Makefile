@@ -87,7 +87,7 @@ all: $(PROGS:%=$(B)/bin/%) $(B)/libqo.a $(MAN) $(UNITS) $(COMPLETION) ## build e
 
 # What was built with other flags, or another compiler, is built again.
 FLAGS	:= $(CC) $(OURS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(PKG_lib) $(BINDIR) \
-	   $(SBINDIR)
+	   $(SBINDIR) $(DATADIR)
 ifneq ($(FLAGS),$(file <$(B)/flags))
 $(B)/flags:
 	@mkdir -p $(@D)
@@ -109,7 +109,8 @@ $(foreach p,$(PROGS),$(eval $(call prog,$(p))))
 # What says where things are installed.
 WHERE	= sed -e 's|/usr/local/etc|$(SYSCONFDIR)|g' \
 	   -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' -e 's|@SBINDIR@|$(SBINDIR)|g' \
-	   -e 's|@BINDIR@|$(BINDIR)|g'
+	   -e 's|@BINDIR@|$(BINDIR)|g' -e 's|/usr/local/share/qo|$(DATADIR)|g' \
+	   -e 's|/usr/local/libexec/qo|$(LIBEXECDIR)|g'
 $(filter-out %/qo.1,$(MAN)): $(B)/%: % $(B)/flags
 	@mkdir -p $(@D)
 	$(WHERE) $< >$@

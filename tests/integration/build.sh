@@ -150,7 +150,7 @@ for p in build/bin/*; do
 done
 if [ -n "$missing" ]; then
 	fail installed_files "missing:$missing"
-elif grep -rn '@[A-Z]*DIR@\|/usr/local/etc' dest/usr/lib/systemd \
+elif grep -rn '@[A-Z]*DIR@\|/usr/local/\(etc\|share\|libexec/qo\)' dest/usr/lib/systemd \
     dest/usr/share/man >log; then
 	fail installed_files "$(head -n 1 log)"
 else
