@@ -1,3 +1,4 @@
+#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -137,6 +138,26 @@ check_store_differs(const struct conf *old, const struct conf *new)
 	return false;
 }
 
+/* An empty directory of root's, as systemd makes one for a service that it
+ * starts as root. */
+static bool
+is_new(const char *dir)
+{
+	const struct dirent *e;
+	struct stat st;
+	size_t n = 0;
+	DIR *d;
+
+	if (lstat(dir, &st) == -1 || !S_ISDIR(st.st_mode) || st.st_uid != 0 ||
+	    (d = opendir(dir)) == NULL)
+		return false;
+	while (n == 0 && (e = readdir(d)) != NULL)
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			n++;
+	closedir(d);
+	return n == 0;
+}
+
 bool
 check_data(struct check *k, const struct conf *c, const struct account *account)
 {
@@ -146,21 +167,21 @@ check_data(struct check *k, const struct conf *c, const struct account *account)
 
 	if (!c->store.enabled)
 		return true;
-	if (mkdir(dir, 0700) == 0) {
-		if (account->change &&
-		    chown(dir, account->uid, account->gid) == -1)
-			complain(k, at, "[store] data: chown %s: %s", dir,
-			    strerror(errno));
-	} else if (errno != EEXIST) {
+	if (mkdir(dir, 0700) == -1 && errno != EEXIST) {
 		complain(k, at, "[store] data: can not make %s: %s", dir,
 		    strerror(errno));
-	} else {
-		errnum = account_access(account, dir, R_OK | W_OK | X_OK);
-		if (errnum != 0)
-			complain(k, at,
-			    "[store] data: %s can not be written by user %u: "
-			    "%s",
-			    dir, (unsigned)account->uid, strerror(errnum));
+		return false;
 	}
+	if (account->change && is_new(dir) &&
+	    lchown(dir, account->uid, account->gid) == -1) {
+		complain(k, at, "[store] data: chown %s: %s", dir,
+		    strerror(errno));
+		return false;
+	}
+	errnum = account_access(account, dir, R_OK | W_OK | X_OK);
+	if (errnum != 0)
+		complain(k, at,
+		    "[store] data: %s can not be written by user %u: %s", dir,
+		    (unsigned)account->uid, strerror(errnum));
 	return k->errors == 0;
 }

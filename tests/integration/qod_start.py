@@ -271,6 +271,29 @@ def _():
         eq(q.stop(), 0)
 
 
+@case("data_directory_of_systemd")
+def _():
+    # StateDirectory= makes it, for root; one with something in it is left
+    # alone.
+    if os.geteuid() != 0:
+        return
+    with Qod("[qod]\nuser = nobody\n", start=False) as q:
+        os.chmod(q.dir, 0o777)
+        os.mkdir(q.path("store"), 0o700)
+        with open(q.path("store/a"), "w"):
+            pass
+        rc, out = q.run()
+        eq(rc, 78)
+        assert "can not be written by user 65534" in out, out
+        os.unlink(q.path("store/a"))
+        for d in (os.path.dirname(q.dir), os.path.dirname(BIN)):
+            if not os.stat(d).st_mode & 1:
+                return
+        q.start()
+        eq(os.stat(q.path("store")).st_uid, 65534)
+        eq(q.stop(), 0)
+
+
 @case("bad_role_at_start_ends_it")
 def _():
     with Qod(start=False) as q:
