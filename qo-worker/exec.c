@@ -14,6 +14,11 @@
 /* What may be around the output in a verdict. */
 #define VERDICT_AROUND ((size_t)64 << 10)
 
+/* A process between two programs shows whose it is a moment later; one that
+ * never does is left alone. */
+#define SWEEPS_MAX 6
+#define SWEEP_MS   5
+
 /* The pipes of a process, by its descriptor. */
 enum {
 	IN = 0,
@@ -52,10 +57,21 @@ is_running(void *arg, const char *lease)
 	return false;
 }
 
+static void
+sweep(struct loop_timer *t)
+{
+	struct handlers *h = t->arg;
+
+	if (stray_sweep(is_running, h) && h->sweeps++ < SWEEPS_MAX)
+		loop_timer_set_ms(h->loop, t, SWEEP_MS << h->sweeps, sweep, h);
+}
+
 void
 exec_sweep(struct handlers *h)
 {
-	stray_sweep(is_running, h);
+	h->sweeps = 0;
+	h->sweep.arg = h;
+	sweep(&h->sweep);
 }
 
 static void

@@ -137,6 +137,7 @@ handlers_free(struct handlers *h)
 	for (i = 0; i < h->n; i++)
 		section_fini(&h->sections[i]);
 	free(h->sections);
+	loop_timer_del(h->loop, &h->sweep);
 	loop_defer_del(h->loop, &h->notify);
 	loop_defer_del(h->loop, &h->stopped);
 	env_task_fini(&h->env);

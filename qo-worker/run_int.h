@@ -55,6 +55,8 @@ struct handlers {
 	struct execs execs; /* whose process runs */
 	struct scratch scratch;
 	struct env_task env;
+	struct loop_timer sweep; /* exec.c's: the next look for strays */
+	unsigned sweeps;
 	struct loop_task notify;
 	void (*freed)(void *arg, const struct conf_handler *c);
 	void *freed_arg;

@@ -40,7 +40,8 @@ lease_of(const struct buf *environment)
 	return NULL;
 }
 
-static void
+/* True: it could not be seen whose it is. */
+static bool
 look_at(pid_t pid, struct buf *b, bool (*running)(void *arg, const char *lease),
     void *arg)
 {
@@ -49,19 +50,23 @@ look_at(pid_t pid, struct buf *b, bool (*running)(void *arg, const char *lease),
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
 	if (!slurp(path, b))
-		return;
+		return false;
+	if (b->len == 0)
+		return true;
 	lease = lease_of(b);
 	if (lease == NULL || running(arg, lease))
-		return;
+		return false;
 	if (getpgid(pid) == pid)
 		proc_signal_group(pid, SIGKILL);
 	proc_signal(pid, SIGKILL);
+	return false;
 }
 
-void
+bool
 stray_sweep(bool (*running)(void *arg, const char *lease), void *arg)
 {
 	struct buf children, environment;
+	bool unclear = false;
 	char *p, *end;
 	long pid;
 
@@ -70,9 +75,11 @@ stray_sweep(bool (*running)(void *arg, const char *lease), void *arg)
 	if (slurp("/proc/thread-self/children", &children)) {
 		for (p = children.data; (pid = strtol(p, &end, 10)) > 0;
 		     p = end)
-			if (!reap_knows((pid_t)pid))
-				look_at((pid_t)pid, &environment, running, arg);
+			if (!reap_knows((pid_t)pid) &&
+			    look_at((pid_t)pid, &environment, running, arg))
+				unclear = true;
 	}
 	buf_fini(&children);
 	buf_fini(&environment);
+	return unclear;
 }

@@ -15,7 +15,8 @@
 /* Kills the strays among our children; running tells whether an attempt with
  * that lease is under way.  Only children that nobody waits for are looked
  * at, and they can not be anybody else: nobody but us could have reaped
- * them. */
-void stray_sweep(bool (*running)(void *arg, const char *lease), void *arg);
+ * them.  True: one was just executing another program, or has no environment
+ * at all, and should be looked at again soon. */
+bool stray_sweep(bool (*running)(void *arg, const char *lease), void *arg);
 
 #endif

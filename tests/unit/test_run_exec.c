@@ -591,6 +591,32 @@ START_TEST(test_escapee_of_escapee)
 }
 END_TEST
 
+/* While it executes a program it shows no environment, and this one does
+ * hardly anything else. */
+START_TEST(test_restless_escapee)
+{
+	struct fx_run f;
+	char path[256];
+	int i;
+
+	fx_handler("daemon", "",
+	    "(setsid $D/restless &)\n"
+	    "while [ ! -s $D/kid ]; do sleep 0.01; done");
+	fx_write("restless",
+	    "#!/bin/sh\n[ -s $D/kid ] || echo $$ >$D/kid\nexec $D/restless\n",
+	    0755);
+	fx_begin();
+	snprintf(path, sizeof(path), "%s/kid", fx_dir);
+	for (i = 0; i < 40; i++) {
+		fx_run(&f, "daemon", "{}");
+		fx_fini(&f);
+		fx_gone(fx_number("kid"));
+		unlink(path);
+	}
+	fx_no_children();
+}
+END_TEST
+
 /* Those of an attempt that still runs are not touched by another's end. */
 START_TEST(test_others_escapee)
 {
@@ -702,6 +728,7 @@ suite(void)
 	tcase_add_test(tc, test_grandchildren);
 	tcase_add_test(tc, test_escapee);
 	tcase_add_test(tc, test_escapee_of_escapee);
+	tcase_add_test(tc, test_restless_escapee);
 	tcase_add_test(tc, test_others_escapee);
 	tcase_add_test(tc, test_forks);
 	tcase_add_test(tc, test_thousand);
