@@ -22,6 +22,7 @@
 #include "log.h"
 #include "sig.h"
 #include "submit.h"
+#include "xalloc.h"
 
 #define ANY_AGE    (-86400000)
 #define HOUR       3600000
@@ -581,6 +582,45 @@ START_TEST(test_submit_again)
 }
 END_TEST
 
+static void
+on_retired(struct retire *r)
+{
+	*(bool *)r->arg = true;
+}
+
+/* One that stood still before its last step, while another finished the work
+ * and a new task of the same key was made: that one is not hit. */
+START_TEST(test_late_delete)
+{
+	char id[QO_UUID_SIZE], again[QO_UUID_SIZE];
+	struct qo_entry e;
+	struct retire *r = xcalloc(1, sizeof(*r));
+	bool done = false;
+
+	make(COMPLETED, "key", id);
+	retire_init(r, &mon, id);
+	r->settle_ms = 600000;
+	r->done = on_retired;
+	r->arg = &done;
+	retire_start(r);
+	while (!loop_timer_is_set(&r->pause))
+		loop_once(st.loop, -1);
+	once(&mon);
+	ck_assert(!exists(id));
+	submit("key", again, &e);
+	ck_assert_str_eq(again, id);
+	loop_timer_set_ms(st.loop, &r->pause, 0, r->pause.cb, r);
+	while (!done)
+		loop_once(st.loop, -1);
+	ck_assert_int_eq(r->rc, QO_OK);
+	ck_assert(!r->removed);
+	ck_assert(exists(id));
+	check_all("late");
+	retire_fini(r);
+	free(r);
+}
+END_TEST
+
 /* Two at once. */
 START_TEST(test_two)
 {
@@ -676,6 +716,7 @@ main(void)
 	tcase_add_test(tc, test_bad_cursor);
 	tcase_add_test(tc, test_every_point);
 	tcase_add_loop_test(tc, test_submit_again, 0, 7);
+	tcase_add_test(tc, test_late_delete);
 	tcase_add_test(tc, test_two);
 	suite_add_tcase(s, tc);
 	tcase_add_test(pure, test_judge);
