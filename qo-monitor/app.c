@@ -36,6 +36,7 @@ struct app {
 	struct loop_timer count, limit;
 	bool stop;   /* asked to end */
 	size_t busy; /* parts that have not ended since then */
+	bool hurry;  /* without a last word */
 	bool once;
 	size_t left; /* of once: parts that are not through */
 };
@@ -118,6 +119,7 @@ on_limit(struct loop_timer *t)
 		log_warnx("the drain is over; %zu leases of dead processes "
 			  "are left to run out",
 		    recover_pending(a->recover));
+	a->hurry = true;
 	loop_stop(a->m.loop);
 }
 
@@ -147,7 +149,7 @@ app_now(struct role *r)
 {
 	struct app *a = r->arg;
 
-	a->stop = true;
+	a->stop = a->hurry = true;
 	loop_stop(a->m.loop);
 }
 
@@ -243,18 +245,21 @@ start(struct app *a)
 	role_ready(r);
 }
 
+/* The role may still call: what is gone is not pointed to. */
 static void
 finish(struct app *a)
 {
-	loop_timer_del(a->m.loop, &a->count);
-	loop_timer_del(a->m.loop, &a->limit);
-	recover_free(a->recover);
-	a->recover = NULL;
 	passes_free(a->passes);
+	a->passes = NULL;
 	workers_free(a->workers);
+	a->workers = NULL;
 	retention_free(a->retention);
+	a->retention = NULL;
 	schedules_free(a->schedules);
-	qo_queue_flush(a->m.q);
+	a->schedules = NULL;
+	/* What is not deleted now is found again. */
+	if (!a->hurry)
+		qo_queue_flush(a->m.q);
 	count_requests(a);
 }
 
@@ -306,6 +311,8 @@ app_run(struct app *a, bool once)
 void
 app_free(struct app *a)
 {
+	loop_timer_del(a->m.loop, &a->count);
+	loop_timer_del(a->m.loop, &a->limit);
 	endpoint_free(a->endpoint);
 	recover_free(a->recover);
 	if (a->m.q != NULL) {
