@@ -132,8 +132,11 @@ on_task(struct qo_scan *sc, const struct qo_task *t, const char *text,
 		report(s->f, QO_FSCK_INCOMPLETE, key, why, false);
 	if (qo_need_of(t, &e))
 		add_need(s, &e, t->rev);
-	add_payload(s, t->input_ref);
-	add_payload(s, t->output_ref);
+	/* Of one that is being removed they go first. */
+	if (!qo_wall_is_set(t->retired_at)) {
+		add_payload(s, t->input_ref);
+		add_payload(s, t->output_ref);
+	}
 	return true;
 }
 

@@ -46,6 +46,7 @@ struct retention {
 };
 
 static void begin(struct retention *r);
+static void check_store(struct retention *r);
 static void read_page(struct retention *r);
 
 /* What is next, and when */
@@ -303,6 +304,9 @@ on_probe_wrong(struct qo_s3_req *req)
 	case QO_S3_CONFLICT:
 		probe(r, QO_S3_DELETE, r->probe_etag, on_probe_end);
 		return;
+	case QO_S3_NOT_FOUND: /* another monitor tries the same */
+		check_store(r);
+		return;
 	case QO_S3_SLOW_DOWN:
 	case QO_S3_AMBIGUOUS:
 	case QO_S3_UNREACHABLE:
@@ -334,11 +338,9 @@ on_probe_put(struct qo_s3_req *req)
 static void
 check_store(struct retention *r)
 {
-	char id[QO_UUID_SIZE];
-
-	qo_uuid_v4(id);
-	snprintf(r->probe_key, sizeof(r->probe_key), "%sqo-probe/%s",
-	    r->m->q->prefix, id);
+	/* One name, so that kills leave one object at most. */
+	snprintf(r->probe_key, sizeof(r->probe_key), "%sqo-probe/retention",
+	    r->m->q->prefix);
 	probe(r, QO_S3_PUT, NULL, on_probe_put);
 }
 

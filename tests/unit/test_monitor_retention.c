@@ -18,6 +18,7 @@
 #include "fake_s3.h"
 #include "fault.h"
 #include "fsck.h"
+#include "hash.h"
 #include "live_store.h"
 #include "log.h"
 #include "sig.h"
@@ -147,6 +148,16 @@ put_object(const char *bucket, const char *key)
 	qo_s3_req_init(&r, QO_S3_PUT, bucket, key);
 	r.body = "x";
 	r.body_len = 1;
+	ck_assert_int_eq(qo_s3_wait(st.s3, &r), QO_S3_OK);
+	qo_s3_req_fini(&r);
+}
+
+static void
+delete_object(const char *bucket, const char *key)
+{
+	struct qo_s3_req r;
+
+	qo_s3_req_init(&r, QO_S3_DELETE, bucket, key);
 	ck_assert_int_eq(qo_s3_wait(st.s3, &r), QO_S3_OK);
 	qo_s3_req_fini(&r);
 }
@@ -313,8 +324,9 @@ END_TEST
  * task back meanwhile. */
 START_TEST(test_marked)
 {
-	char id[QO_UUID_SIZE];
+	char id[QO_UUID_SIZE], key[QO_KEY_SIZE], sha[65];
 
+	sha256_hex(large, sizeof(large), sha);
 	make(FAILED, NULL, id);
 	rewrite(id, qo_queue_now(st.q), NULL);
 	conf.orphan_grace_ms = 20 * 60000;
@@ -323,6 +335,11 @@ START_TEST(test_marked)
 	ck_assert_uint_eq(count("qo", "payloads/"), 1);
 	admin(id, QO_ADMIN_REPLAY, QO_LOST);
 	admin(id, QO_ADMIN_ARCHIVE, QO_LOST);
+	/* That its payloads go first is no fault. */
+	(void)qo_key_input(&st.q->layout, id, sha, key);
+	delete_object("qo", key);
+	ck_assert_uint_eq(count("qo", "payloads/"), 0);
+	check_all("marked");
 	conf.orphan_grace_ms = ANY_AGE;
 	once(&mon);
 	ck_assert(!exists(id));
@@ -334,20 +351,15 @@ END_TEST
 START_TEST(test_index_repair)
 {
 	char id[2][QO_UUID_SIZE], key[QO_KEY_SIZE];
-	struct qo_s3_req r;
 
 	make(WAITING, NULL, id[0]);
 	make(RUNNING, NULL, id[1]);
 	once(&mon);
 	ck_assert_uint_eq(counted(&mon, BOARD_INDEX_REPAIRS), 0);
 	ck_assert_uint_eq(live_store_count(&st, "leases/", key), 1);
-	qo_s3_req_init(&r, QO_S3_DELETE, "qo-index", key);
-	ck_assert_int_eq(qo_s3_wait(st.s3, &r), QO_S3_OK);
-	qo_s3_req_fini(&r);
+	delete_object("qo-index", key);
 	ck_assert_uint_eq(live_store_count(&st, "ready/", key), 1);
-	qo_s3_req_init(&r, QO_S3_DELETE, "qo-index", key);
-	ck_assert_int_eq(qo_s3_wait(st.s3, &r), QO_S3_OK);
-	qo_s3_req_fini(&r);
+	delete_object("qo-index", key);
 	log_set_level(LOG_LVL_ERROR);
 	once(&mon);
 	ck_assert_uint_eq(counted(&mon, BOARD_INDEX_REPAIRS), 2);
