@@ -186,7 +186,8 @@ START_TEST(few_entries_are_one_list)
 	taker_start(&t, 0, 1, 0);
 	run_until(&t, 15, 20000);
 	ck_assert_uint_eq(t.good, 15);
-	ck_assert_uint_eq(lists() - before, 1);
+	/* And perhaps the next already, which is held. */
+	ck_assert_uint_le(lists() - before, 2);
 	taker_stop(&t);
 }
 END_TEST
