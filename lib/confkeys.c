@@ -167,7 +167,7 @@ const struct conf_key conf_keys[] = {
 	    "tasks at once in one process" },
 	{ "worker", "shards", TEXT(worker.shards, check_shards), "all",
 	    "shards that are served" },
-	{ "worker", "lease", MSEC(worker.lease_ms, SEC, HOUR), "60s",
+	{ "worker", "lease", MSEC(worker.lease_ms, 4 * SEC, HOUR), "60s",
 	    "first lease of a claim" },
 	{ "worker", "lease_max", MSEC(worker.lease_max_ms, SEC, HOUR), "5m",
 	    "longest lease" },

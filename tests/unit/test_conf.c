@@ -259,7 +259,7 @@ static const struct complaint complaints[] = {
 	    "t:2: [worker] lease: \"60\" is not a duration: a whole number "
 	    "with ms, s, m, h or d, like 30s\n" },
 	{ "[worker]\nlease = 2h\n",
-	    "t:2: [worker] lease: \"2h\" is out of range: 1s to 1h\n" },
+	    "t:2: [worker] lease: \"2h\" is out of range: 4s to 1h\n" },
 	{ "[worker]\nslots = 16x\n",
 	    "t:2: [worker] slots: \"16x\" is not a whole number from 1 to "
 	    "1024\n" },
