@@ -49,6 +49,7 @@ struct job {
 	bool lost;     /* not ours any more, or past the fence */
 	bool look;     /* asked for while something else was under way */
 	bool progress; /* a line has come since the last renewal */
+	bool early;    /* which brings the next one forward */
 	unsigned renew_fails;
 	struct buf progress_text; /* what the claim borrows */
 	struct loop_timer lease;  /* the next renewal, or the fence */

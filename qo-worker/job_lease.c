@@ -30,10 +30,14 @@ arm(struct job *j)
 {
 	struct qo_mono at = qo_mono_add_ms(j->renewed_at, j->lease_ms / 2);
 	struct qo_mono soon = qo_mono_add_ms(j->renewed_at, PROGRESS_MS);
+	struct qo_mono late = j->renewed_at;
 
-	if (j->progress && soon.us < at.us)
-		at = soon;
-	set(j, at);
+	/* The margin of the fence is most of a short lease. */
+	late.us += qo_mono_diff_us(j->renewed_at, j->claim.fence) * 2 / 3;
+	if (late.us < at.us)
+		at = late;
+	j->early = j->progress && soon.us < at.us;
+	set(j, j->early ? soon : at);
 }
 
 static void
@@ -136,15 +140,15 @@ static void
 on_lease(struct loop_timer *t)
 {
 	struct job *j = t->arg;
-	struct qo_mono half = qo_mono_add_ms(j->renewed_at, j->lease_ms / 2);
 	int64_t ms = j->lease_ms, max = j->host->conf->worker.lease_max_ms;
 
 	if (job_past_fence(j)) {
 		lose(j);
 		return;
 	}
-	/* What progress brings forward does not lengthen it. */
-	if (qo_mono_now().us >= half.us)
+	/* What progress brings forward does not lengthen it, nor does what
+	 * did not come through. */
+	if (!j->early && j->renew_fails == 0)
 		ms = ms * 2 < max ? ms * 2 : max;
 	renew(j, ms > j->lease_ms ? ms : j->lease_ms);
 }
