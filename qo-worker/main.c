@@ -188,8 +188,11 @@ main(int argc, char **argv)
 		return code;
 	if ((code = role_conf(&r, o.path, 0, o.flags, o.nflags)) != 0)
 		return code;
-	if (o.check)
-		return check(&r);
+	if (o.check) {
+		code = check(&r);
+		conf_free(r.conf);
+		return code;
+	}
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		fatalx("libcurl can not start");
 	r.loop = loop_new();

@@ -649,6 +649,11 @@ def _():
     code, out = run("-n", "-f", write_conf("bad.conf", "slots = no"))
     eq(code, 78)
     assert "bad.conf:" in out, out
+    code, out = run("-n", "-f", write_conf(
+        "nohandler.conf", handlers="[handler x]\ntype = x\n"
+        "command = /no/such/program\n"))
+    eq(code, 78)
+    assert "/no/such/program" in out and "nohandler.conf:" in out, out
     code, out = run("-n", "-f", conf, "--shards", "xyz")
     eq(code, 78)
     assert "--shards" in out, out
