@@ -159,6 +159,12 @@ $(OF_FAULTS): $(B)/faults/%.o: %.c $(B)/flags
 	$(CC) $(OURS) -DQO_FAULTS $(WERROR) $(call pkg_cflags,$(PKG_lib)) \
 	    $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
+# A worker that kills itself, for tests/integration/worker_crash.sh.
+FAULTY	:= $(B)/tests/faulty/qo-worker
+$(FAULTY): $(call objs,qo-worker) $(OF_FAULTS) $(B)/libqo.a
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $^ $(call pkg_libs,$(LIBS_qo-worker)) -lpthread $(LDLIBS)
+
 $(FUZZERS): %: %.o $(B)/libqo.a
 	$(LINK) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(filter %.a,$^) \
 	    $(call pkg_libs,$(PKG_lib) $(PKG_test)) -lpthread $(LDLIBS)
@@ -244,7 +250,7 @@ check-san: ## the same with ASan and UBSan, in build-san
 test: all units $(LIVE) $(HANDLERS) ## run every test; installs nothing
 	@tests/run $(B) $(UNIT) $(INTEGRATION)
 
-units: $(UNIT) $(TOOLS) ## build the unit tests alone
+units: $(UNIT) $(TOOLS) $(FAULTY) ## build the unit tests alone
 
 lint: ## check format, sources, scripts and manual pages
 	@$(DEPS) build lint

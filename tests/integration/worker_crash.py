@@ -1,0 +1,148 @@
+"""A worker that dies before, during or after each of its requests leaves the
+task with an index entry, and another worker ends it."""
+
+import datetime
+import json
+import os
+import signal
+import subprocess
+import time
+
+from store_lib import BUILD, Store, case, eq, finish
+
+QO = os.path.abspath(os.path.join(BUILD, "bin", "qo"))
+WORKER = os.path.abspath(os.path.join(BUILD, "bin", "qo-worker"))
+FAULTY = os.path.abspath(os.path.join(BUILD, "tests", "faulty", "qo-worker"))
+PATIENCE = 120
+POINTS = 150  # more than one task ever passes
+
+store = Store()
+client = store.client()
+top = os.path.dirname(store.data)
+conf = os.path.join(top, "qod.conf")
+with open(conf, "w") as f:
+    f.write("[store]\nlisten = %s:%d\ndata = %s\nkeys_file = %s/keys\n"
+            "[worker]\nlease = 10s\n"
+            "[handler job]\ntype = job\n"
+            "command = /bin/sh -c \"echo log >&2; cat\"\n"
+            % (store.host, store.port, store.data, store.data))
+os.chmod(conf, 0o600)
+ENV = {k: v for k, v in os.environ.items()
+       if not k.startswith(("QO_", "AWS_", "TRACEPARENT"))}
+ENV["QO_CONFIG"] = conf
+
+
+def qo(*args):
+    p = subprocess.run([QO] + list(args), timeout=300, env=ENV,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE)
+    eq(p.returncode, 0, p.stderr.decode())
+    return p.stdout.decode().strip()
+
+
+def task(id_):
+    a = client.get("/qo/tasks/%s/%s.json" % (id_[0], id_))
+    eq(a.status, 200, id_)
+    return json.loads(a.body)
+
+
+def entries(id_):
+    a = client("GET", "/qo-index", query="list-type=2")
+    eq(a.one("IsTruncated"), "false")
+    return [k for k in a.all("Key") if id_ in k]
+
+
+def minute(t):
+    return "%010d" % (datetime.datetime.strptime(
+        t, "%Y-%m-%dT%H:%M:%S.%fZ").replace(
+            tzinfo=datetime.timezone.utc).timestamp() // 60)
+
+
+def check_entry(t):
+    """R1: an unfinished task has the entry that its state needs."""
+    if t["status"] == "pending":
+        want = ("ready/", minute(t["available_at"]))
+    elif t["status"] == "running":
+        want = ("leases/", minute(t["lease_expires_at"]))
+    else:
+        return
+    found = [k for k in entries(t["id"])
+             if k.startswith(want[0]) and k.split("/")[2] == want[1]]
+    assert found, "%s is %s and has only %s" % (
+        t["id"], t["status"], entries(t["id"]))
+
+
+def reclaim(t):
+    """What the monitor does with the tasks of a process that has died."""
+    now = time.time() - 1
+    t.update(status="pending", generation=t["generation"] + 1, lease_id=None,
+             worker_id=None, lease_expires_at=None, rev=t["rev"] + 1,
+             retry_count=t["retry_count"] + 1, updated_by="reclaim%f" % now,
+             available_at=datetime.datetime.utcfromtimestamp(
+                 now).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+    client.put("/qo-index/ready/%s/%010d/%s.%d.0badcafe" % (
+        t["id"][0], now // 60, t["id"], t["generation"]))
+    eq(client.put("/qo/tasks/%s/%s.json" % (t["id"][0], t["id"]),
+                  json.dumps(t)).status, 200)
+
+
+def start(program, **env):
+    return subprocess.Popen([program, "-f", conf], env=dict(ENV, **env),
+                            stdin=subprocess.DEVNULL,
+                            stdout=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL)
+
+
+def completed(id_, proc):
+    """Until the task is completed, or the worker is dead."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if task(id_)["status"] == "completed":
+            return True
+        if proc.poll() is not None:
+            return task(id_)["status"] == "completed"
+        time.sleep(0.02)
+    raise AssertionError("%s is %s after a long time" % (
+        id_, task(id_)["status"]))
+
+
+def crash_at(n):
+    """False when a whole life has fewer points than that."""
+    id_ = qo("submit", "--type", "job", "--input", "%d" % n)
+    w = start(FAULTY, QO_KILL_AT=str(n))
+    if completed(id_, w) and w.poll() is None:
+        w.send_signal(signal.SIGTERM)
+    code = w.wait(PATIENCE)
+    t = task(id_)
+    check_entry(t)
+    if t["status"] == "running":
+        reclaim(t)
+    if t["status"] != "completed":
+        w = start(WORKER)
+        assert completed(id_, w), "another worker did not end %s" % id_
+        w.send_signal(signal.SIGTERM)
+        eq(w.wait(PATIENCE), 0)
+    t = task(id_)
+    eq(t["output"], n)
+    assert t["attempt"] <= 2, t["attempt"]
+    assert code in (0, -signal.SIGKILL), code
+    return code != 0
+
+
+qo("init")
+
+
+@case("killed_at_every_point")
+def _():
+    died = 0
+    for n in range(1, POINTS):
+        if not crash_at(n):
+            break
+        died += 1
+    # Attach, heartbeat, bell, list, claim, log, commit, the end: three each.
+    assert died >= 30, "only %d points were passed" % died
+    assert died < POINTS - 1, "it never got through"
+
+
+store.close()
+finish()
