@@ -148,6 +148,16 @@ dispatch(struct worker *w)
 	loop_defer(w->loop, &w->fill, on_fill, w);
 }
 
+void
+dispatch_unpark(struct worker *w)
+{
+	size_t i;
+
+	for (i = 0; i < w->conf->nhandlers; i++)
+		if (entries_unpark(w->entries, &w->conf->handlers[i]))
+			dispatch(w);
+}
+
 /* Jobs' ends */
 
 static struct qo_mono
@@ -180,7 +190,8 @@ committed(struct worker *w, const struct job *j)
 
 	w->completed += t->status == QO_STATUS_COMPLETED;
 	w->failed += t->status == QO_STATUS_FAILED;
-	if (next != NULL && !w->draining &&
+	/* A list may have been faster: then it is a candidate already. */
+	if (next != NULL && !w->draining && !entries_has(w->entries, next) &&
 	    shards_of(&w->shards, next->id) != SHARDS_NOBODYS)
 		wait_for(w, next, t->available_at);
 }

@@ -174,6 +174,12 @@ entries_page_end(struct entries *e)
 	}
 }
 
+bool
+entries_has(const struct entries *e, const struct qo_entry *entry)
+{
+	return seen_get(e->seen, entry, NULL) == SEEN_HELD;
+}
+
 size_t
 entries_count(const struct entries *e, enum qo_index index)
 {

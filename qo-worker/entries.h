@@ -37,6 +37,8 @@ enum entries_offer entries_add(struct entries *e, const struct qo_entry *entry,
 /* The page ends: what it brought is shuffled, so that workers who read the
  * same page do not fight for the same entries in the same order. */
 void entries_page_end(struct entries *e);
+/* Is it a candidate, or being worked on? */
+bool entries_has(const struct entries *e, const struct qo_entry *entry);
 size_t entries_count(const struct entries *e, enum qo_index index);
 size_t entries_total(const struct entries *e);
 

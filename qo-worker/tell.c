@@ -5,8 +5,6 @@
 #include "log.h"
 #include "worker_int.h"
 
-#define TICK_MS 1000
-
 static_assert(QO_S3_OPS <= BOARD_S3_OUTCOMES - BOARD_S3_OPS &&
 	QO_S3_OUTCOMES <= BOARD_COUNTERS - BOARD_S3_OUTCOMES,
     "the board has no room for all kinds of requests");
@@ -64,22 +62,12 @@ show_counters(struct worker *w)
 	board_gauge(a, BOARD_SKEW_MS, qo_s3_skew_ms(w->s3));
 }
 
-static void
-on_tick(struct loop_timer *t)
+void
+tell(struct worker *w)
 {
-	struct worker *w = t->arg;
-
 	role_title(w->role, "%zu running, %llu done", w->held,
 	    (unsigned long long)(w->completed + w->failed));
 	show_counters(w);
-	loop_timer_set_ms(w->loop, &w->tick, TICK_MS, on_tick, w);
-}
-
-void
-tell_start(struct worker *w)
-{
-	w->tick.arg = w;
-	on_tick(&w->tick);
 }
 
 /* What it did and what that cost. */

@@ -6,6 +6,7 @@
 #include "worker_int.h"
 #include "xalloc.h"
 
+#define TICK_MS 1000
 /* Candidates that are kept at hand: enough for the slots while the next page
  * is on its way, few enough not to be stale when they are taken. */
 #define LOW_MIN 64
@@ -274,6 +275,16 @@ worker_free(struct worker *w)
 	free(w);
 }
 
+static void
+on_tick(struct loop_timer *t)
+{
+	struct worker *w = t->arg;
+
+	tell(w);
+	dispatch_unpark(w);
+	loop_timer_set_ms(w->loop, &w->tick, TICK_MS, on_tick, w);
+}
+
 void
 worker_start(struct worker *w)
 {
@@ -283,5 +294,6 @@ worker_start(struct worker *w)
 	bell_start(w->bell);
 	if (!w->quiet)
 		poll_start(w->poll);
-	tell_start(w);
+	w->tick.arg = w;
+	on_tick(&w->tick);
 }

@@ -57,6 +57,9 @@ void worker_check_end(struct worker *w);
 /* dispatch.c */
 /* Candidates are given to free slots, still in this turn of the loop. */
 void dispatch(struct worker *w);
+/* Now and then one of those who wait for a handler tries its luck: the one
+ * that was woken may have found its task taken, and nobody else is told. */
+void dispatch_unpark(struct worker *w);
 /* For the poll, the handlers and the jobs; arg is the worker. */
 enum poll_hunger dispatch_hungry(void *arg);
 void dispatch_found(void *arg);
@@ -66,7 +69,7 @@ void dispatch_held(struct job *j, void *arg);
 void dispatch_ended(struct job *j, enum job_end how, void *arg);
 
 /* tell.c */
-void tell_start(struct worker *w); /* counters and title, every second */
+void tell(struct worker *w); /* counters and title */
 void tell_heartbeat(struct qo_worker_record *r, void *arg);
 void tell_end(const struct worker *w); /* a line in the log */
 

@@ -41,12 +41,15 @@ START_TEST(one_entry_is_one_candidate)
 	ck_assert_int_eq(entries_add(e, &a, false, -1, now), ENTRIES_TAKEN);
 	ck_assert_int_eq(entries_add(e, &a, false, -1, now), ENTRIES_KNOWN);
 	entries_page_end(e);
+	ck_assert(entries_has(e, &a));
 	ck_assert(entries_take(e, now, &out, &tries));
 	ck_assert(same(&a, &out));
 	ck_assert(!entries_take(e, now, &out, &tries));
+	ck_assert(entries_has(e, &a));
 	/* While it is worked on, and when it is done. */
 	ck_assert_int_eq(entries_add(e, &a, false, -1, now), ENTRIES_KNOWN);
 	entries_done(e, &a, now);
+	ck_assert(!entries_has(e, &a));
 	ck_assert_int_eq(entries_add(e, &a, false, -1, after(3600000)),
 	    ENTRIES_KNOWN);
 	entries_free(e);
