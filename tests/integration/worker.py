@@ -634,6 +634,53 @@ def _():
         ends(id_, "completed")
 
 
+@case("two_processes_of_one_qod")
+def _():
+    pair = write_conf("pair.conf", "processes = 2\nslots = 4",
+                      "allow_root = yes\ncontrol = %s/pair.sock" % top,
+                      prefix="pair/")
+    with open(pair, "a") as f:
+        f.write("[monitor]\nlisten =\n")
+    # The store runs already: for this qod it is somebody else's.
+    with open(pair) as f:
+        text = f.read()
+    text = re.sub(r"\[store\][^[]*", "", text).replace(
+        "[s3]\n", "[s3]\nendpoint = %s\nbucket = pair-bucket\n"
+        "index_bucket = pair-index\naccess_key = %s\nsecret_key = %s\n"
+        % (store.url, store.key[0], store.key[1]))
+    with open(pair, "w") as f:
+        f.write(text)
+    qo("-c", pair, "init")
+    log = open(os.path.join(top, "pair.log"), "wb")
+    p = subprocess.Popen([os.path.join(os.path.dirname(WORKER), "qod"), "-f",
+                          pair], env=ENV, stdin=subprocess.DEVNULL,
+                         stdout=log, stderr=log)
+
+    def records():
+        keys = listed("pair/workers/", "pair-index")
+        return [json.loads(client.get("/pair-index/" + k).body) for k in keys]
+
+    def all_done(n):
+        before = len(lines("notes"))
+        for _ in range(n):
+            qo("-c", pair, "submit", "--type", "note")
+        until("all of them", lambda: len(lines("notes")) == before + n)
+    try:
+        until("two workers", lambda: len(records()) == 2)
+        a, b = records()
+        eq(sorted(a["shards"] + b["shards"]), list("0123456789abcdef"))
+        eq(len(a["shards"]), 8)
+        all_done(20)
+        # One of them is stopped: the other helps.
+        os.kill(a["pid"], signal.SIGSTOP)
+        all_done(12)
+        os.kill(a["pid"], signal.SIGCONT)
+    finally:
+        p.send_signal(signal.SIGTERM)
+        p.wait(PATIENCE)
+        log.close()
+
+
 @case("refusals")
 def _():
     def run(*args):
