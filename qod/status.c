@@ -49,9 +49,11 @@ add_null(struct buf *b, const char *name)
 static void
 add_ms(struct buf *b, const char *name, int64_t wall_ms)
 {
-	out_json_time(b, name,
-	    wall_ms > 0 ? (struct qo_wall){ wall_ms * QO_US_PER_MS }
-			: QO_WALL_NONE);
+	struct qo_wall t = QO_WALL_NONE;
+
+	if (wall_ms > 0)
+		t.us = wall_ms * QO_US_PER_MS;
+	out_json_time(b, name, t);
 }
 
 /* What the board has of a process */
