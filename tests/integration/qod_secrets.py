@@ -3,7 +3,6 @@ and handlers say, in each form and to each target; and keys that are nowhere
 but in their file: no log, no title, no environment of a handler, no output of
 a command."""
 
-import glob
 import json
 import os
 import re
@@ -11,10 +10,9 @@ import subprocess
 import sys
 import uuid
 
-from qod_lib import BIN, Qod, Skip, alive, case, children, eq, finish, until
+from qod_lib import BIN, Qod, alive, case, children, eq, finish, until
 
 QO = os.path.join(BIN, "qo")
-QOD = os.path.join(BIN, "qod")
 for program in ("qod", "qo-worker", "qo-store"):
     if not os.path.exists(os.path.join(BIN, program)):
         print("skip all: no " + program)
@@ -46,8 +44,8 @@ def make(text, **more):
     given, one that says bad things and fails, one that stays."""
     q = Qod(start=False, fake=False, workers=1, **more)
     for name, body in (
-            ("tell", "tr '\\\\0' '\\\\n' </proc/self/environ >&2\n"
-                     "tr '\\\\0' ' ' </proc/$$/cmdline >&2\n"
+            ("tell", "tr '\\0' '\\n' </proc/self/environ >&2\n"
+                     "tr '\\0' ' ' </proc/$$/cmdline >&2\n"
                      "echo '{}'\n"),
             ("bad", "printf '%s' >&2\nprintf '%s'\n"
                     "printf '{\"status\":\"failed\",\"error\":\"%s\"}' >&3\n"
@@ -173,6 +171,7 @@ def one_run(form, target, level):
         text = read(log).decode()
         check_lines(text, form)
         assert text.count("\n") > 5, text
+        assert "msg=forged" in text, text  # said, and quoted
         if target == "file":
             eq(after_warnings(q), "")
             eq(os.stat(log).st_mode & 0o777 & ~0o640, 0)
