@@ -160,7 +160,9 @@ class Screen:
         self.rest = data[i:]
 
     def obey(self, private, number, letter):
-        if private and letter in b"hl":
+        if private and number == b"2026":
+            pass  # a picture begins, or is whole
+        elif private and letter in b"hl":
             (self.modes.add if letter == b"h" else
              self.modes.discard)(number.decode())
         elif letter == b"H":
