@@ -360,6 +360,7 @@ child_exited(struct child *c, int status)
 		break;
 	case RULES_RESTART:
 		c->restarts++;
+		board_restarted(c->q->board);
 		log_warnx("child=%s child_pid=%ld %s: restart_ms=%" PRId64,
 		    child_name(c, name), (long)pid, c->why, delay_ms);
 		wait_to_start(c, delay_ms);
