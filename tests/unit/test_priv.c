@@ -266,8 +266,8 @@ END_TEST
 int
 main(int argc, char **argv)
 {
-	Suite *s = suite_create("priv");
-	TCase *tc = tcase_create("priv");
+	Suite *s;
+	TCase *tc;
 	SRunner *sr;
 	int failed;
 
@@ -277,6 +277,8 @@ main(int argc, char **argv)
 		puts("skip priv: not root");
 		return 0;
 	}
+	s = suite_create("priv");
+	tc = tcase_create("priv");
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, test_drop);
 	tcase_add_test(tc, test_keep);

@@ -11,7 +11,6 @@
 #include "log.h"
 #include "proc.h"
 #include "role.h"
-#include "xalloc.h"
 
 /*
  * The child: this program again, with a role.  It writes a line on stdout for
@@ -179,6 +178,7 @@ line(int fd)
 static void
 start(struct pair *p, const char *how)
 {
+	static char who[] = "WHO=child", bucket[] = "QO_S3_BUCKET=wrong";
 	char role[64];
 	struct qo_err err;
 	int pair[2];
@@ -190,8 +190,8 @@ start(struct pair *p, const char *how)
 	(void)snprintf(role, sizeof(role), "QO_ROLE=%lld 2 3 5",
 	    (long long)p->offset);
 	p->env[0] = role;
-	p->env[1] = xstrdup("WHO=child");
-	p->env[2] = xstrdup("QO_S3_BUCKET=wrong"); /* qod has settled that */
+	p->env[1] = who;
+	p->env[2] = bucket; /* qod has settled that */
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
 			     pair),
 	    0);
@@ -231,6 +231,7 @@ ended(struct pair *p)
 	int status;
 
 	ck_assert_int_eq(waitpid(p->pid, &status, 0), p->pid);
+	board_free(p->board);
 	return status;
 }
 
@@ -354,8 +355,10 @@ END_TEST
 static void
 start_alone(struct pair *p, const char *conf, const char *how)
 {
+	static char bucket[] = "QO_S3_BUCKET=mine";
+
 	memset(p, 0, sizeof(*p));
-	p->env[0] = xstrdup("QO_S3_BUCKET=mine");
+	p->env[0] = bucket;
 	spawn(p, conf, how, -1, -1, -1);
 }
 
@@ -417,11 +420,13 @@ START_TEST(test_not_from_qod)
 		{ "QO_ROLE=", "is not what qod sets", true, true, true },
 	};
 	struct qo_err err;
+	char role[64];
 	struct pair p;
 	int pair[2];
 
 	memset(&p, 0, sizeof(p));
-	p.env[0] = xstrdup(table[_i].role);
+	strlcpy(role, table[_i].role, sizeof(role));
+	p.env[0] = role;
 	p.board = board_create(&err);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
 			     pair),
@@ -439,11 +444,12 @@ END_TEST
 
 START_TEST(test_wrong_socket)
 {
+	static char role[] = "QO_ROLE=4096 0 1 1";
 	struct pair p;
 	int fds[2];
 
 	memset(&p, 0, sizeof(p));
-	p.env[0] = xstrdup("QO_ROLE=4096 0 1 1");
+	p.env[0] = role;
 	ck_assert_int_eq(pipe2(fds, O_CLOEXEC), 0);
 	spawn(&p, "-", "-", fds[0], fds[0], fds[0]);
 	ck_assert_ptr_nonnull(strstr(line(p.err), "not the control socket"));
@@ -522,13 +528,15 @@ END_TEST
 int
 main(int argc, char **argv)
 {
-	Suite *s = suite_create("role");
-	TCase *tc = tcase_create("role");
+	Suite *s;
+	TCase *tc;
 	SRunner *sr;
 	int failed;
 
 	if (argc > 1)
 		return child_main(argc, argv);
+	s = suite_create("role");
+	tc = tcase_create("role");
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, test_messages);
 	tcase_add_test(tc, test_unknown);

@@ -89,13 +89,13 @@ store_init(struct store *s)
 static void
 remove_dir(const char *dir)
 {
-	char *argv[] = { xstrdup("rm"), xstrdup("-rf"), xstrdup(dir), NULL };
+	const char *argv[] = { "rm", "-rf", dir, NULL };
 	struct proc_spec s;
 	pid_t pid;
 
 	proc_spec_init(&s);
 	s.path = "/bin/rm";
-	s.argv = argv;
+	s.argv = (char **)argv;
 	pid = proc_spawn(&s, NULL);
 	ck_assert_int_gt(pid, 0);
 	waitpid(pid, NULL, 0);
