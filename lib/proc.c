@@ -120,7 +120,7 @@ place_all(const struct proc_spec *s, int null)
 	int i, n = (int)s->nfds;
 
 	for (i = 0; i < n; i++) {
-		from[i] = s->fds[i] == -1 && i < 3 ? null : s->fds[i];
+		from[i] = i < 3 && s->fds[i] == -1 ? null : s->fds[i];
 		/* Out of the way of those placed before it. */
 		if (from[i] != -1 && from[i] < n && from[i] != i &&
 		    (from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, n)) == -1)

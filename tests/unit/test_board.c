@@ -292,6 +292,21 @@ START_TEST(test_cell_unfinished)
 }
 END_TEST
 
+/* Memory that a child shares with us. */
+static void *
+share(size_t size)
+{
+	void *p;
+	int fd;
+
+	fd = memfd_create("shared", MFD_CLOEXEC);
+	ck_assert_int_eq(ftruncate(fd, (off_t)size), 0);
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(p, MAP_FAILED);
+	close(fd);
+	return p;
+}
+
 /* Large, so that a read is often overtaken by two writes. */
 struct large {
 	uint64_t n[512];
@@ -318,9 +333,7 @@ START_TEST(test_cell_overtaken)
 	size_t i, whole = 0;
 	pid_t pid;
 
-	cell = mmap(NULL, sizeof(*cell), PROT_READ | PROT_WRITE,
-	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ck_assert_ptr_ne(cell, MAP_FAILED);
+	cell = share(sizeof(*cell));
 	if ((pid = fork()) == 0)
 		write_large(cell);
 	while (whole < 20000) {
@@ -410,8 +423,7 @@ START_TEST(test_killed_writer)
 	int64_t at;
 	pid_t pid;
 
-	truth = mmap(NULL, sizeof(*truth), PROT_READ | PROT_WRITE,
-	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	truth = share(sizeof(*truth));
 	for (round = 0; round < 200; round++) {
 		truth->claimed = truth->committed = 0;
 		at = alloc(b, 0, 4, 0);

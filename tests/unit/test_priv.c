@@ -103,7 +103,7 @@ nobody(void)
 {
 	const struct passwd *pw;
 
-	pw = getpwnam("nobody");
+	pw = getpwuid(65534);
 	ck_assert_ptr_nonnull(pw);
 	return pw;
 }
