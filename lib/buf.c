@@ -55,13 +55,6 @@ buf_fini(struct buf *b)
 }
 
 void
-buf_fini_secret(struct buf *b)
-{
-	b->secret = true;
-	buf_fini(b);
-}
-
-void
 buf_reset(struct buf *b)
 {
 	b->len = 0;

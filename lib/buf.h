@@ -25,10 +25,7 @@ struct buf {
 void buf_init(struct buf *b, size_t max);
 /* Memory that it gives back, also when it grows, is wiped first. */
 void buf_init_secret(struct buf *b, size_t max);
-void buf_fini(struct buf *b); /* frees; the buf may be used again */
-/* For a buf whose contents turned out to be secret: what it holds is wiped,
- * copies that it left behind when it grew are not. */
-void buf_fini_secret(struct buf *b);
+void buf_fini(struct buf *b);  /* frees; the buf may be used again */
 void buf_reset(struct buf *b); /* empty, flag cleared, memory kept */
 static inline bool
 buf_failed(const struct buf *b)

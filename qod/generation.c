@@ -16,7 +16,7 @@ sealed_text(const struct conf *c, struct qo_err *err)
 	struct buf b;
 	int fd;
 
-	buf_init(&b, INI_MAX);
+	buf_init_secret(&b, INI_MAX);
 	conf_print(c, true, &b);
 	fd = memfd_create("qod.conf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (buf_failed(&b)) {
@@ -30,12 +30,12 @@ sealed_text(const struct conf *c, struct qo_err *err)
 		qo_err_sys(err, errno, "memory for the configuration");
 		goto bad;
 	}
-	buf_fini_secret(&b);
+	buf_fini(&b);
 	return fd;
 bad:
 	if (fd != -1)
 		close(fd);
-	buf_fini_secret(&b);
+	buf_fini(&b);
 	return -1;
 }
 
