@@ -15,6 +15,7 @@
 #include "priv.h"
 #include "role.h"
 #include "sig.h"
+#include "title.h"
 #include "xalloc.h"
 
 #define BEAT_MS       5000
@@ -101,7 +102,7 @@ role_init(struct role *r, int argc, char **argv)
 	if (io_sanitize_stdio() == -1)
 		exit(EX_OSERR);
 	umask(077);
-	setproctitle_init(argc, argv, environ);
+	title_init(argc, argv);
 	if ((text = getenv("QO_ROLE")) == NULL)
 		return;
 	parse_role(r, text);
@@ -493,7 +494,7 @@ role_title(struct role *r, const char *fmt, ...)
 	if (strcmp(text, r->title) == 0)
 		return;
 	strlcpy(r->title, text, sizeof(r->title));
-	setproctitle("%s", text);
+	title_set("%s", text);
 }
 
 void

@@ -24,6 +24,7 @@
 #include "sig.h"
 #include "signals.h"
 #include "sockets.h"
+#include "title.h"
 #include "upgrade.h"
 #include "watch.h"
 #include "xalloc.h"
@@ -166,7 +167,7 @@ static int
 run(struct qod *q)
 {
 	log_info("qod " QO_VERSION " file=%s", q->file);
-	setproctitle("%s", "master");
+	title_set("master");
 	command_begin(q);
 	signals_begin(q);
 	watch_begin(q);
@@ -254,7 +255,7 @@ main(int argc, char **argv)
 	umask(077);
 	inherited = upgrade_inherited();
 	words = copy_words(argc, argv);
-	setproctitle_init(argc, argv, environ);
+	title_init(argc, argv);
 	options_parse(&o, argc, words);
 	if (o.mode != OPTIONS_RUN)
 		rc = show(&o);
