@@ -60,11 +60,7 @@ generation_new(int number, struct conf *conf, struct account *account,
 	int fd;
 
 	fd = sealed_text(conf, err);
-	if (fd != -1)
-		return generation_adopt(number, conf, account, fd);
-	account_fini(account);
-	conf_free(conf);
-	return NULL;
+	return fd != -1 ? generation_adopt(number, conf, account, fd) : NULL;
 }
 
 struct generation *

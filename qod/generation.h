@@ -9,7 +9,7 @@
 #include "qod.h"
 
 /* Takes conf and account over, with one reference.  NULL with *err: there is
- * no memory file; conf is then freed. */
+ * no memory for it; conf and account are still the caller's. */
 struct generation *generation_new(int number, struct conf *conf,
     struct account *account, struct qo_err *err);
 /* fd is a text that an earlier image of this process made, as conf was read

@@ -60,6 +60,16 @@ copy_words(int argc, char **argv)
 	return copy;
 }
 
+static void
+free_words(char **words)
+{
+	size_t i;
+
+	for (i = 0; words[i] != NULL; i++)
+		free(words[i]);
+	free(words);
+}
+
 static int
 start_log(const struct qod *q, const struct conf *c)
 {
@@ -69,6 +79,17 @@ start_log(const struct qod *q, const struct conf *c)
 		return 0;
 	log_error("[qod] log: %s", c->qod.log);
 	return -1;
+}
+
+/* The roles open it, too, under their own account. */
+static void
+share_log(const struct conf *c, const struct account *account)
+{
+	if (!account->change || strchr(c->qod.log, '/') == NULL)
+		return;
+	if (chown(c->qod.log, account->uid, account->gid) == -1)
+		log_warn("%s: can not be given to user %u", c->qod.log,
+		    (unsigned)account->uid);
 }
 
 /* The first image: everything is made. */
@@ -89,10 +110,14 @@ make_all(struct qod *q, struct conf *conf, struct account *account)
 		log_errorx("%s", err.msg);
 		return -1;
 	}
-	q->gen = generation_new(q->last_generation = 1, conf, account, &err);
-	if (q->gen == NULL)
+	share_log(conf, account);
+	q->gen = generation_new(1, conf, account, &err);
+	if (q->gen == NULL) {
 		log_errorx("%s", err.msg);
-	return q->gen != NULL ? 0 : -1;
+		return -1;
+	}
+	q->last_generation = 1;
+	return 0;
 }
 
 /* With another layout of the board its areas mean nothing to us: what dies
@@ -139,7 +164,7 @@ adopt_all(struct qod *q, int fd)
 	upgrade_children(q, text.data, q->gen);
 	adopt_board(q, s.board);
 	buf_fini(&text);
-	q->store_up = q->announced = true;
+	q->store_up = true;
 	log_info("upgrade: this is qod " QO_VERSION);
 	reload_replace_all(q);
 }
@@ -163,11 +188,22 @@ init(struct qod *q, const struct options *o, int argc, char **argv)
 		q->watchdog_ms = WATCHDOG_MIN_MS;
 }
 
+static void
+fini(struct qod *q, const struct conf *conf)
+{
+	lost_clear(q);
+	sockets_close(q, conf);
+	pidfile_drop(conf->qod.pidfile, q->pidfile);
+	board_free(q->board);
+	loop_free(q->loop);
+	free(q->program);
+	free_words(q->argv);
+}
+
 static int
 run(struct qod *q)
 {
 	log_info("qod " QO_VERSION " file=%s", q->file);
-	title_set("master");
 	command_begin(q);
 	signals_begin(q);
 	watch_begin(q);
@@ -175,16 +211,13 @@ run(struct qod *q)
 	loop_run(q->loop);
 	watch_end(q);
 	loop_timer_del(q->loop, &q->stage_timer);
+	loop_timer_del(q->loop, &q->reload_timer);
 	loop_defer_del(q->loop, &q->turn);
 	loop_io_del(q->loop, &q->signals);
-	lost_clear(q);
 	command_end(q, q->gen->conf);
-	sockets_close(q, q->gen->conf);
-	pidfile_drop(q->gen->conf->qod.pidfile, q->pidfile);
 	log_info("ended");
+	fini(q, q->gen->conf);
 	generation_unref(q->gen);
-	board_free(q->board);
-	loop_free(q->loop);
 	return q->exit_code;
 }
 
@@ -200,13 +233,12 @@ start(const struct options *o, int argc, char **argv)
 	if (conf == NULL)
 		return EX_CONFIG;
 	init(&q, o, argc, argv);
-	if (start_log(&q, conf) == -1)
-		return EX_CONFIG;
-	if (make_all(&q, conf, &account) == -1) {
-		pidfile_drop(conf->qod.pidfile, q.pidfile);
-		return EX_CONFIG;
-	}
-	return run(&q);
+	if (start_log(&q, conf) == 0 && make_all(&q, conf, &account) == 0)
+		return run(&q);
+	fini(&q, conf);
+	account_fini(&account);
+	conf_free(conf);
+	return EX_CONFIG;
 }
 
 static int
@@ -264,5 +296,6 @@ main(int argc, char **argv)
 	else
 		rc = start(&o, argc, words);
 	options_fini(&o);
+	free_words(words);
 	return rc;
 }

@@ -102,9 +102,9 @@ enum reload_phase {
 struct qod {
 	struct loop *loop;
 	struct board *board;
-	const char *file;    /* of the configuration */
-	const char *program; /* this binary's name, for the next one */
-	char *const *argv;
+	const char *file; /* of the configuration */
+	char *program;    /* this binary's name, for the next one */
+	char **argv;
 	bool verbose;
 	struct generation *gen;      /* that is in force */
 	struct generation *next;     /* of a reload under way, else NULL */
@@ -140,6 +140,7 @@ struct qod {
 	/* supervise.c */
 	struct loop_io signals;
 	struct loop_task turn;
+	int shown_workers; /* in the title */
 	struct loop_timer look, watchdog, stage_timer;
 	struct qo_mono looked;
 	int64_t watchdog_ms; /* 0: none wanted */

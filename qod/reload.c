@@ -109,17 +109,16 @@ begin(struct qod *q)
 		finish(q, false, k.first);
 		return;
 	}
-	if (!check_change(&k, q->gen->conf, conf)) {
+	if (check_change(&k, q->gen->conf, conf))
+		q->next = generation_new(q->last_generation + 1, conf, &account,
+		    &err);
+	if (q->next == NULL) {
 		account_fini(&account);
 		conf_free(conf);
-		finish(q, false, k.first);
+		finish(q, false, k.errors > 0 ? k.first : err.msg);
 		return;
 	}
-	q->next = generation_new(++q->last_generation, conf, &account, &err);
-	if (q->next == NULL) {
-		finish(q, false, err.msg);
-		return;
-	}
+	q->last_generation++;
 	q->phase = RELOAD_STARTING;
 	loop_timer_set_ms(q->loop, &q->reload_timer, PATIENCE_MS, on_timer, q);
 	supervise_fill(q, q->next);

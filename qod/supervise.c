@@ -8,6 +8,7 @@
 #include "roles.h"
 #include "stop.h"
 #include "supervise.h"
+#include "title.h"
 
 /* Who is wanted */
 
@@ -132,6 +133,17 @@ announce(struct qod *q)
 /* The turn */
 
 static void
+show_title(struct qod *q)
+{
+	int n = roles_find("worker")->count(q, q->gen->conf);
+
+	if (n == q->shown_workers)
+		return;
+	q->shown_workers = n;
+	title_set("master of %d worker%s", n, n == 1 ? "" : "s");
+}
+
+static void
 on_turn(struct loop_task *t)
 {
 	struct qod *q = t->arg;
@@ -145,6 +157,7 @@ on_turn(struct loop_task *t)
 	supervise_start(q);
 	reload_go_on(q);
 	announce(q);
+	show_title(q);
 	lost_send(q);
 }
 

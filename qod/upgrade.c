@@ -51,6 +51,7 @@ upgrade_write(const struct qod *q, struct buf *b)
 	buf_addf(b, "conf %d %d\n", q->gen->fd, q->gen->number);
 	buf_addf(b, "last %d\n", q->last_generation);
 	buf_addf(b, "extra %d\n", q->extra);
+	buf_addf(b, "announced %d\n", q->announced ? 1 : 0);
 	buf_addf(b, "started %" PRId64 "\n", q->started.us);
 	TAILQ_FOREACH (c, &q->children, entry)
 		if (child_is_live(c))
@@ -200,6 +201,8 @@ read_lost(struct qod *q, const char *line)
 static void
 read_line(struct qod *q, const char *line, struct upgrade_state *s)
 {
+	int n;
+
 	if (sscanf(line, "store %d %d", &q->store_tcp, &q->store_unix) == 2) {
 		q->store_tcp = own(q->store_tcp);
 		q->store_unix = own(q->store_unix);
@@ -211,6 +214,8 @@ read_line(struct qod *q, const char *line, struct upgrade_state *s)
 		q->control_fd = own(q->control_fd);
 	} else if (sscanf(line, "board %d", &s->board) == 1) {
 		s->board = own(s->board);
+	} else if (sscanf(line, "announced %d", &n) == 1) {
+		q->announced = n != 0;
 	} else if (sscanf(line, "last %d", &q->last_generation) == 1 ||
 	    sscanf(line, "extra %d", &q->extra) == 1 ||
 	    sscanf(line, "started %" SCNd64, &q->started.us) == 1) {

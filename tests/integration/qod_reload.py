@@ -35,8 +35,11 @@ def _():
         assert len(ready) == 2 and len(ended) == 2, log
         assert max(ready) < min(ended), log
         eq(len([1 for c, p, m in heard if m == "drain -1"]), 3)
-        # The store was left alone.
+        # The store was left alone, and nothing came back that was replaced.
         eq(q.pids("store"), store)
+        time.sleep(0.3)
+        eq(len(q.pids()), 4)
+        eq(len(q.heard("started")), 7)
         mono = [s for s in q.states if "MONOTONIC_USEC=" in s]
         assert re.search(r"MONOTONIC_USEC=\d+", mono[0]), mono
         eq(q.stop(), 0)
@@ -277,6 +280,23 @@ def _():
             assert re.search(r"^SigBlk:\s+0+$", f.read(), re.M)
         fds = os.listdir("/proc/%d/fd" % q.proc.pid)
         assert len(fds) < 24, fds
+        eq(q.stop(), 0)
+
+
+@case("signals_in_the_middle_of_an_upgrade")
+def _():
+    # Between the old image and the handlers of the new one any of these is
+    # death, unless it is held back.
+    with Upgradable(workers=1) as q:
+        q.send(signal.SIGUSR2)
+        end = time.monotonic() + 60
+        while q.log_text().count("upgrade: this is qod") < 3:
+            assert time.monotonic() < end, q.log_text()[-2000:]
+            for _ in range(200):
+                q.send(signal.SIGHUP)
+                q.send(signal.SIGUSR1)
+            q.send(signal.SIGUSR2)
+            eq(q.proc.poll(), None)
         eq(q.stop(), 0)
 
 
