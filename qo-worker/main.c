@@ -159,6 +159,18 @@ work(struct role *r, struct program *p, const char *path)
 	return left > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/* Of the configuration, for handlers, whose directory is another: absolute.
+ * NULL: there is none.  The caller frees it. */
+static char *
+config_path(const struct role *r, const struct options *o)
+{
+	const char *path = o->path;
+
+	if (path == NULL && r->supervised)
+		path = getenv("QO_CONFIG"); /* as qod has it */
+	return path != NULL ? realpath(path, NULL) : NULL;
+}
+
 /* Also what the handlers need of this machine. */
 static int
 check(struct role *r)
@@ -175,6 +187,7 @@ main(int argc, char **argv)
 	struct program p = { NULL, false, false };
 	struct options o;
 	struct role r;
+	char *path;
 	int code;
 
 	role_init(&r, argc, argv);
@@ -197,7 +210,9 @@ main(int argc, char **argv)
 		fatalx("libcurl can not start");
 	r.loop = loop_new();
 	role_start(&r, (size_t)r.conf->worker.slots, r.conf->nhandlers);
-	code = work(&r, &p, o.path);
+	path = config_path(&r, &o);
+	code = work(&r, &p, path);
+	free(path);
 	role_fini(&r);
 	loop_free(r.loop);
 	return code;

@@ -99,6 +99,18 @@ def _():
         eq(q.stop(), 0)
 
 
+@case("handlers_know_the_configuration")
+def _():
+    with Real() as q:
+        q.write("[handler h]\ntype = t\ncommand = "
+                "/bin/sh -c 'echo $QO_CONFIG >>%s'\n" % q.path("done"))
+        q.start()
+        q.submit(1)
+        until("done", lambda: len(q.lines("done")) == 1)
+        eq(q.lines("done")[0], [os.path.realpath(q.path("conf"))])
+        eq(q.stop(), 0)
+
+
 @case("worker_killed_with_16_tasks")
 def _():
     with Real(workers=1) as q:
