@@ -56,7 +56,7 @@ add(struct qo_text *t, const char *s)
 	qo_text_add(t, s, strlen(s));
 }
 
-static void
+static void __attribute__((format(printf, 2, 0)))
 vaddf(struct qo_text *t, const char *fmt, va_list ap)
 {
 	va_list again;
@@ -73,7 +73,7 @@ vaddf(struct qo_text *t, const char *fmt, va_list ap)
 	t->len += (size_t)n;
 }
 
-static void
+static void __attribute__((format(printf, 2, 3)))
 addf(struct qo_text *t, const char *fmt, ...)
 {
 	va_list ap;
@@ -251,7 +251,7 @@ verdict(struct qo_job *job, enum qo_job_status status, const char *name)
 	return &s->verdict;
 }
 
-static void
+static void __attribute__((format(printf, 2, 0)))
 add_error(struct qo_text *t, const char *fmt, va_list ap)
 {
 	struct qo_text plain = { 0 };
