@@ -80,13 +80,24 @@ try(const char *dir, const char *program)
 	return NULL;
 }
 
+/* Of an installed tree that stands elsewhere than it was built for. */
+static char *
+try_beside(const char *own, const char *program)
+{
+	char *dir, *path;
+
+	dir = xasprintf("%s/../libexec/qo", own);
+	path = try(dir, program);
+	free(dir);
+	return path;
+}
+
 char *
 roles_program(const struct qod_role *r, const struct conf *c,
     struct qo_err *err)
 {
-	const char *dirs[2] = { own_directory(), r->installed };
-	char *path = NULL;
-	size_t i;
+	const char *own = own_directory();
+	char *path;
 
 	if (c->qod.libexec != NULL) {
 		path = try(c->qod.libexec, r->program);
@@ -95,14 +106,14 @@ roles_program(const struct qod_role *r, const struct conf *c,
 			    r->program, c->qod.libexec);
 		return path;
 	}
-	for (i = 0; i < 2 && path == NULL; i++)
-		path = try(dirs[i], r->program);
-	if (path == NULL)
-		qo_err_set(err,
-		    "no program %s in %s or %s: name its directory with "
-		    "[qod] libexec",
-		    r->program, dirs[0], dirs[1]);
-	return path;
+	if ((path = try(own, r->program)) != NULL ||
+	    (path = try_beside(own, r->program)) != NULL ||
+	    (path = try(r->installed, r->program)) != NULL)
+		return path;
+	qo_err_set(err,
+	    "no program %s in %s or %s: name its directory with [qod] libexec",
+	    r->program, own, r->installed);
+	return NULL;
 }
 
 size_t
