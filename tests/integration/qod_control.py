@@ -255,7 +255,8 @@ def _():
         eq(stat.S_IMODE(os.stat(q.path("sock")).st_mode), 0o600)
         if os.geteuid() != 0:
             raise Skip("only root can become somebody else")
-        os.chmod(q.dir, 0o755)
+        for d in (os.path.dirname(q.dir), q.dir):
+            os.chmod(d, 0o755)
         os.chmod(q.path("conf"), 0o644)
 
         def nobody():
@@ -265,6 +266,7 @@ def _():
             p = qo(q, "ctl", "status", code=4, preexec_fn=nobody)
         except PermissionError:
             raise Skip("the programs are where only root can reach them")
+        assert q.path("sock") in p.err, p.err
         assert "Permission denied" in p.err, p.err
 
 
