@@ -2,7 +2,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "log.h"
@@ -68,6 +70,20 @@ sig_ignore(int signo)
 	install(signo, SIG_IGN);
 }
 
+/*
+ * libc keeps two signals for itself and touches them for nobody, but its
+ * posix_spawn ignores them in a child: whoever was started by make has that
+ * from it, and would pass it on.  All zero is the kernel's default.
+ */
+static void
+reset_hidden(int signo)
+{
+	static const uint64_t defaults[8];
+
+	(void)syscall(SYS_rt_sigaction, signo, defaults, NULL,
+	    (size_t)_NSIG / 8);
+}
+
 void
 sig_reset(void)
 {
@@ -77,9 +93,10 @@ sig_reset(void)
 
 	memset(&sa, 0, sizeof(sa));
 	sa.sa_handler = SIG_DFL;
-	/* The kernel refuses SIGKILL, SIGSTOP and libc's own; that is fine. */
+	/* The kernel refuses SIGKILL and SIGSTOP; that is fine. */
 	for (signo = 1; signo < NSIG; signo++)
-		sigaction(signo, &sa, NULL);
+		if (sigaction(signo, &sa, NULL) == -1)
+			reset_hidden(signo);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
