@@ -190,7 +190,7 @@ on_entry(struct qo_walk *w, const struct qo_s3_entry *s3)
 	struct book_entry *e;
 
 	if (qo_schedule_id_of_key(&b->m->q->layout, s3->key, id) == -1)
-		return true; /* fsck tells of it */
+		return true; /* a name that is none of ours */
 	if (b->nfound == b->cap) {
 		b->cap = b->cap == 0 ? 64 : 2 * b->cap;
 		b->found = xreallocarray(b->found, b->cap, sizeof(*b->found));
