@@ -25,6 +25,7 @@ def _():
         state = reload(q)
         assert "STATUS=Ready, generation 2" in state, state
         until("old ones gone", lambda: not any(alive(p) for p in old))
+        q.wait_log("msg=ended child=worker", count=2)
         heard = q.heard("")
         # The new ones were ready before an old one was told to drain.
         log = q.log_text()
