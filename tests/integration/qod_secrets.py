@@ -55,6 +55,8 @@ def make(text, **more):
         with open(q.path(name), "w") as f:
             f.write("#!/bin/sh\n" + body)
         os.chmod(q.path(name), 0o755)
+    # The last of them is not waited for.
+    text = text.replace("[qod]\n", "[qod]\ndrain_timeout = 1s\n")
     q.write(text + "".join(
         "[handler %s]\ntype = %s\ncommand = %s\n" % (n, n, q.path(n))
         for n in ("tell", "bad", "stay")))
