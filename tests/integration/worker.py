@@ -726,5 +726,12 @@ for w_ in workers:
     if w_.proc.poll() is None:
         w_.proc.kill()
         w_.proc.wait()
+# Of a worker that is killed alone the handlers die, but not what they started.
+with open(os.path.join(top, "pids")) as f_:
+    for pid_ in {int(x) for x in f_}:
+        try:
+            os.killpg(pid_, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
 store.close()
 finish()
