@@ -53,13 +53,13 @@ script("again", """#!/bin/sh
 echo 7
 """)
 script("sleeper", """#!/bin/sh
-echo $$ >>"%s/pids"
+echo "$QO_TASK_ID $$" >>"%s/pids"
 exec sleep 600
 """ % top)
 script("brief", """#!/bin/sh
 # Takes as long as its input says.
 read -r n
-echo $$ >>"%s/pids"
+echo "$QO_TASK_ID $$" >>"%s/pids"
 sleep "$n"
 echo "\\"$QO_ATTEMPT\\""
 """ % top)
@@ -168,6 +168,14 @@ def lines(name):
         return []
 
 
+def handler_of(id_):
+    """The process that runs the task: it starts after the claim is written."""
+    def last():
+        pids = [int(x.split()[1]) for x in lines("pids") if x.startswith(id_)]
+        return pids[-1] if pids else None
+    return until("the handler", last)
+
+
 class Worker:
     count = 0
 
@@ -262,10 +270,11 @@ def _():
 
 @case("times_out")
 def _():
-    id_ = submit("sleeper", None, "--timeout", "1s", "--retries", "0")
+    id_ = submit("sleeper", None, "--timeout", "2s", "--retries", "0")
     t = ends(id_, "failed")
     eq(t["errors"][0]["kind"], "timeout")
-    until("the handler to die", lambda: not alive(int(lines("pids")[-1])))
+    pid = handler_of(id_)
+    until("the handler to die", lambda: not alive(pid))
 
 
 @case("cancels_a_running_task")
@@ -516,41 +525,42 @@ def _():
 
 @case("drain_waits_then_gives_back")
 def _():
-    w = Worker(conf_=write_conf("drain.conf", "slots = 4",
-                                "drain_timeout = 3s"))
-    quick, slow = submit("brief", 1), submit("sleeper")
-    ends(quick, "running")
-    ends(slow, "running")
-    pid = int(lines("pids")[-1])
-    w.signal(signal.SIGTERM)
-    late = submit("echo")
-    eq(ends(quick, "completed")["attempt"], 1)
-    eq(w.ended(), 0, w.text()[-500:])
-    t = task(slow)
-    eq(t["status"], "pending")
-    eq(t["retry_count"], 0)
-    eq(t["generation"], 2)
-    eq(task(late)["status"], "pending")
-    assert not alive(pid)
-    eq(listed("workers/"), [])
-    eq([k for k in listed("leases/")], [])
-    eq(len([k for k in listed("ready/") if slow in k]), 1)
-    qo("cancel", slow)
+    with Worker(conf_=write_conf("drain.conf", "slots = 4",
+                                 "drain_timeout = 5s")) as w:
+        quick, slow = submit("brief", 1), submit("sleeper")
+        ends(quick, "running")
+        ends(slow, "running")
+        pid = handler_of(slow)
+        w.signal(signal.SIGTERM)
+        until("the drain", lambda: "draining" in w.text())
+        late = submit("echo")
+        eq(ends(quick, "completed")["attempt"], 1)
+        eq(w.ended(), 0, w.text()[-500:])
+        t = task(slow)
+        eq(t["status"], "pending")
+        eq(t["retry_count"], 0)
+        eq(t["generation"], 2)
+        eq(task(late)["status"], "pending")
+        assert not alive(pid)
+        eq(listed("workers/"), [])
+        eq([k for k in listed("leases/")], [])
+        eq(len([k for k in listed("ready/") if slow in k]), 1)
+        qo("cancel", slow)
 
 
 @case("second_term_is_now")
 def _():
-    w = Worker(conf_=write_conf("slow.conf", "", "drain_timeout = 10m"))
-    id_ = submit("sleeper")
-    ends(id_, "running")
-    w.signal(signal.SIGTERM)
-    until("the drain", lambda: "draining" in w.text())
-    time.sleep(0.5)
-    assert w.proc.poll() is None
-    w.signal(signal.SIGTERM)
-    eq(w.ended(), 0, w.text()[-500:])
-    eq(task(id_)["status"], "pending")
-    qo("cancel", id_)
+    with Worker(conf_=write_conf("slow.conf", "", "drain_timeout = 10m")) as w:
+        id_ = submit("sleeper")
+        ends(id_, "running")
+        w.signal(signal.SIGTERM)
+        until("the drain", lambda: "draining" in w.text())
+        time.sleep(0.5)
+        assert w.proc.poll() is None
+        w.signal(signal.SIGTERM)
+        eq(w.ended(), 0, w.text()[-500:])
+        eq(task(id_)["status"], "pending")
+        qo("cancel", id_)
 
 
 def reclaim(id_):
@@ -578,39 +588,39 @@ def lease_is_over(id_):
 
 @case("kill_9_takes_the_handlers_along")
 def _():
-    w = Worker()
-    id_ = submit("brief", 600)
-    ends(id_, "running")
-    until("the handler", lambda: lines("pids"))
-    pid = int(lines("pids")[-1])
-    assert alive(pid)
-    w.proc.kill()
-    w.proc.wait()
-    until("the handler to die", lambda: not alive(pid))
-    until("the lease to end", lambda: lease_is_over(id_))
-    qo("cancel", id_)
-    t = task(id_)
-    eq(t["status"], "running")
-    eq(t["cancel_requested"], True)
+    with Worker() as w:
+        id_ = submit("brief", 600)
+        ends(id_, "running")
+        pid = handler_of(id_)
+        assert alive(pid)
+        w.proc.kill()
+        w.proc.wait()
+        until("the handler to die", lambda: not alive(pid))
+        until("the lease to end", lambda: lease_is_over(id_))
+        qo("cancel", id_)
+        t = task(id_)
+        eq(t["status"], "running")
+        eq(t["cancel_requested"], True)
 
 
 @case("stopped_past_its_lease")
 def _():
-    a = Worker("--id", "frozen")
-    id_ = submit("brief", 1)
-    ends(id_, "running")
-    a.signal(signal.SIGSTOP)
-    until("the lease to end", lambda: lease_is_over(id_))
-    reclaim(id_)
-    with Worker("--id", "other"):
-        t = ends(id_, "completed")
-        eq(t["attempt"], 2)
-        eq(t["worker_id"], "other")
-        a.signal(signal.SIGCONT)
-        until("the stale result", lambda: "stale result dropped" in a.text())
-        eq(a.text().count("stale result dropped"), 1)
-        eq(task(id_), t)
-        a.stop()
+    with Worker("--id", "frozen") as a:
+        id_ = submit("brief", 3)
+        ends(id_, "running")
+        a.signal(signal.SIGSTOP)
+        until("the lease to end", lambda: lease_is_over(id_))
+        reclaim(id_)
+        with Worker("--id", "other"):
+            t = ends(id_, "completed")
+            eq(t["attempt"], 2)
+            eq(t["worker_id"], "other")
+            a.signal(signal.SIGCONT)
+            until("the stale result",
+                  lambda: "stale result dropped" in a.text())
+            eq(a.text().count("stale result dropped"), 1)
+            eq(task(id_), t)
+            a.stop()
 
 
 @case("two_workers_share")
@@ -727,11 +737,10 @@ for w_ in workers:
         w_.proc.kill()
         w_.proc.wait()
 # Of a worker that is killed alone the handlers die, but not what they started.
-with open(os.path.join(top, "pids")) as f_:
-    for pid_ in {int(x) for x in f_}:
-        try:
-            os.killpg(pid_, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+for pid_ in {int(x.split()[1]) for x in lines("pids")}:
+    try:
+        os.killpg(pid_, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
 store.close()
 finish()
