@@ -5,7 +5,6 @@
 
 #include "change.h"
 #include "log.h"
-#include "retry.h"
 #include "xalloc.h"
 
 /* An index entry may be cleaned away 17 minutes after it was written, and a
@@ -14,10 +13,6 @@
 #define WALK_MS    60000
 #define ROUNDS_MAX 50
 #define READ_MS    20000
-/* Lost races before we begin to pause, and how long. */
-#define EAGER_ROUNDS 3
-#define PAUSE_MIN_MS 5
-#define PAUSE_MAX_MS 500
 
 static void read_task(struct qo_change *c);
 static void judge(struct qo_change *c);
@@ -35,7 +30,7 @@ end(struct qo_change *c, enum qo_rc rc)
 	c->step = QO_CHANGE_IDLE;
 	/* What is at hand can be built upon only when it is what is there. */
 	c->loaded = rc == QO_OK;
-	c->unsettled = rc == QO_AGAIN && c->nwrites > 0 ? c->kind : NULL;
+	c->unsettled = rc == QO_AGAIN && c->writes.n > 0 ? c->kind : NULL;
 	for (i = 0; rc == QO_OK && i < c->ndrops; i++)
 		qo_deleter_add(c->q->deleter, c->drops[i]);
 	c->done(c);
@@ -146,8 +141,6 @@ put_task(struct qo_change *c)
 static void
 judge(struct qo_change *c)
 {
-	char *write_id;
-
 	if (++c->rounds > ROUNDS_MAX) {
 		qo_err_set(&c->err, "%s %s: others change it all the time",
 		    c->kind->name, c->id);
@@ -178,9 +171,7 @@ judge(struct qo_change *c)
 	}
 	c->task.rev = c->base_rev + 1;
 	c->task.updated_at = qo_queue_now(c->q);
-	write_id = c->writes[c->nwrites++ % QO_CHANGE_WRITES];
-	qo_uuid_v4(write_id);
-	c->task.updated_by = qo_task_dup(&c->task, write_id);
+	c->task.updated_by = qo_task_dup(&c->task, qo_cas_next(&c->writes));
 	buf_reset(&c->body);
 	if (qo_task_encode(&c->task, &c->body, &c->err) == -1) {
 		end(c, QO_ERR);
@@ -204,28 +195,12 @@ on_pause(struct loop_timer *t)
 static void
 judge_again(struct qo_change *c)
 {
-	int64_t ms;
+	int64_t ms = qo_cas_pause_ms(c->rounds);
 
-	if (c->rounds <= EAGER_ROUNDS) {
+	if (ms == 0)
 		judge(c);
-		return;
-	}
-	ms = PAUSE_MIN_MS +
-	    qo_retry_full_jitter_ms(PAUSE_MIN_MS, PAUSE_MAX_MS,
-		c->rounds - EAGER_ROUNDS, qo_retry_random());
-	loop_timer_set_ms(c->q->loop, &c->pause, ms, on_pause, c);
-}
-
-static bool
-is_ours(const struct qo_change *c, const struct qo_task *found)
-{
-	size_t i;
-
-	for (i = 0; i < c->nwrites && i < QO_CHANGE_WRITES; i++)
-		if (found->updated_by != NULL &&
-		    strcmp(found->updated_by, c->writes[i]) == 0)
-			return true;
-	return false;
+	else
+		loop_timer_set_ms(c->q->loop, &c->pause, ms, on_pause, c);
 }
 
 static void
@@ -254,7 +229,7 @@ resolve(struct qo_change *c, struct qo_task *found)
 	bool same = found->rev == c->base_rev &&
 	    strcmp(c->req.res.etag, c->etag) == 0;
 
-	if (is_ours(c, found)) {
+	if (qo_cas_is_ours(&c->writes, found->updated_by)) {
 		adopt(c, found);
 		applied(c);
 		return;
@@ -295,7 +270,7 @@ on_read(struct qo_change *c)
 	struct qo_err err;
 
 	if (res->outcome == QO_S3_NOT_FOUND && c->kind->creates) {
-		if (c->nwrites > 0 && !c->afresh)
+		if (c->writes.n > 0 && !c->afresh)
 			put_task(c);
 		else {
 			c->task.rev = 0;
@@ -315,7 +290,7 @@ on_read(struct qo_change *c)
 		end(c, QO_ERR);
 		return;
 	}
-	if (c->nwrites > 0 || c->kind->creates) {
+	if (c->writes.n > 0 || c->kind->creates) {
 		resolve(c, &found);
 		return;
 	}
@@ -328,31 +303,14 @@ on_written(struct qo_change *c)
 {
 	const struct qo_s3_res *res = &c->req.res;
 
-	switch (res->outcome) {
-	case QO_S3_OK:
+	if (res->outcome == QO_S3_OK) {
 		snprintf(c->etag, sizeof(c->etag), "%s", res->etag);
 		applied(c);
 		return;
-	case QO_S3_NOT_MODIFIED:
-	case QO_S3_NOT_FOUND:
-	case QO_S3_PRECONDITION:
-	case QO_S3_CONFLICT:
-	case QO_S3_SLOW_DOWN:
-	case QO_S3_AMBIGUOUS:
-	case QO_S3_BAD_RESPONSE:
-		break;
-	case QO_S3_DENIED:
-	case QO_S3_UNREACHABLE:
-	case QO_S3_TOO_LARGE:
-	case QO_S3_UNSUPPORTED:
-	case QO_S3_WRONG_REGION:
-	case QO_S3_REJECTED:
-	case QO_S3_OUTCOMES:
-		if (!res->maybe_applied) {
-			end_by_request(c);
-			return;
-		}
-		break;
+	}
+	if (qo_cas_refused(res)) {
+		end_by_request(c);
+		return;
 	}
 	/* Nothing is settled: read and decide (R4, R5). */
 	if (++c->rounds > ROUNDS_MAX) {
@@ -431,7 +389,7 @@ qo_change_start(struct qo_change *c)
 {
 	/* The same again after an unknown end: its writes may still be found. */
 	if (c->unsettled != c->kind)
-		c->nwrites = 0;
+		c->writes.n = 0;
 	c->rounds = 0;
 	c->rc = QO_OK;
 	c->existed = false;

@@ -16,11 +16,11 @@
 #ifndef QO_CHANGE_H
 #define QO_CHANGE_H
 
+#include "cas.h"
 #include "queue.h"
 #include "task.h"
 
-#define QO_CHANGE_WRITES 8 /* write ids that a change remembers */
-#define QO_CHANGE_DROPS  3
+#define QO_CHANGE_DROPS 3
 
 struct qo_change;
 
@@ -91,10 +91,9 @@ struct qo_change {
 	char key[QO_KEY_SIZE];
 	char entry_key[QO_KEY_SIZE];
 	int64_t base_rev;
-	struct qo_mono entry_at; /* when its PUT began */
-	bool entry_there;        /* the store has said so */
-	char writes[QO_CHANGE_WRITES][QO_UUID_SIZE];
-	size_t nwrites; /* of this change, since its start */
+	struct qo_mono entry_at;  /* when its PUT began */
+	bool entry_there;         /* the store has said so */
+	struct qo_cas_ids writes; /* of this change, since its start */
 	const struct qo_change_kind *unsettled; /* ended with QO_AGAIN */
 	bool afresh; /* the minute is over: decide again, do not re-send */
 	unsigned rounds;

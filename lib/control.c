@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cas.h"
 #include "control.h"
 #include "json_doc.h"
 #include "layout.h"
@@ -215,29 +216,17 @@ out:
 	return rc;
 }
 
-static bool
-wrote(const struct qo_control *found, char ids[][QO_UUID_SIZE], size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n && found->updated_by != NULL; i++)
-		if (strcmp(found->updated_by, ids[i]) == 0)
-			return true;
-	return false;
-}
-
 enum qo_rc
 qo_control_create(struct qo_s3 *s3, const char *bucket, const char *prefix,
     struct qo_control *c, struct qo_err *err)
 {
 	struct qo_control found;
-	char id[1][QO_UUID_SIZE];
+	struct qo_cas_ids writes = { .n = 0 };
 	enum qo_rc rc, seen;
 
-	qo_uuid_v4(id[0]);
 	c->rev = 1;
 	c->etag[0] = '\0';
-	c->updated_by = qo_record_dup(&c->rec, id[0]);
+	c->updated_by = qo_record_dup(&c->rec, qo_cas_next(&writes));
 	rc = put(s3, bucket, prefix, c, err);
 	if (rc != QO_LOST && rc != QO_AGAIN)
 		return rc;
@@ -247,7 +236,7 @@ qo_control_create(struct qo_s3 *s3, const char *bucket, const char *prefix,
 		return QO_AGAIN;
 	if (seen != QO_OK)
 		return seen;
-	rc = wrote(&found, id, 1) ? QO_OK : QO_LOST;
+	rc = qo_cas_is_ours(&writes, found.updated_by) ? QO_OK : QO_LOST;
 	if (rc == QO_OK)
 		snprintf(c->etag, sizeof(c->etag), "%s", found.etag);
 	qo_control_fini(&found);
@@ -259,7 +248,7 @@ qo_control_update(struct qo_s3 *s3, const char *bucket, const char *prefix,
     bool (*change)(struct qo_control *c, void *arg), void *arg,
     struct qo_control *c, struct qo_err *err)
 {
-	char ids[ROUNDS_MAX][QO_UUID_SIZE];
+	struct qo_cas_ids writes = { .n = 0 };
 	enum qo_rc rc;
 	size_t n;
 
@@ -268,11 +257,10 @@ qo_control_update(struct qo_s3 *s3, const char *bucket, const char *prefix,
 		if (rc != QO_OK)
 			return n > 0 && rc == QO_NOENT ? QO_AGAIN : rc;
 		/* R5: the write before was not answered, but made. */
-		if (wrote(c, ids, n) || !change(c, arg))
+		if (qo_cas_is_ours(&writes, c->updated_by) || !change(c, arg))
 			return QO_OK;
-		qo_uuid_v4(ids[n]);
 		c->rev++;
-		c->updated_by = qo_record_dup(&c->rec, ids[n]);
+		c->updated_by = qo_record_dup(&c->rec, qo_cas_next(&writes));
 		rc = put(s3, bucket, prefix, c, err);
 		if (rc == QO_OK)
 			return rc;

@@ -3,14 +3,10 @@
 #include <string.h>
 
 #include "log.h"
-#include "retry.h"
 #include "schedule_change.h"
 
-#define ROUNDS_MAX   30
-#define REQUEST_MS   20000
-#define EAGER_ROUNDS 3
-#define PAUSE_MIN_MS 5
-#define PAUSE_MAX_MS 500
+#define ROUNDS_MAX 30
+#define REQUEST_MS 20000
 
 static void on_read(struct qo_s3_req *r);
 static void on_written(struct qo_s3_req *r);
@@ -61,7 +57,6 @@ static void
 judge(struct qo_schedule_change *c)
 {
 	struct qo_wall now = qo_queue_now(c->q);
-	char *write_id;
 
 	switch (c->decide(c)) {
 	case QO_VERDICT_REFUSE:
@@ -73,10 +68,8 @@ judge(struct qo_schedule_change *c)
 	case QO_VERDICT_WRITE:
 		break;
 	}
-	write_id = c->writes[c->nwrites++ % QO_SCHEDULE_WRITES];
-	qo_uuid_v4(write_id);
 	c->s.rev++;
-	c->s.updated_by = qo_record_dup(&c->s.rec, write_id);
+	c->s.updated_by = qo_record_dup(&c->s.rec, qo_cas_next(&c->writes));
 	c->s.updated_at = now;
 	if (!qo_wall_is_set(c->s.created_at))
 		c->s.created_at = now;
@@ -97,28 +90,12 @@ on_pause(struct loop_timer *t)
 static void
 judge_again(struct qo_schedule_change *c)
 {
-	int64_t ms;
+	int64_t ms = qo_cas_pause_ms(c->rounds);
 
-	if (c->rounds <= EAGER_ROUNDS) {
+	if (ms == 0)
 		judge(c);
-		return;
-	}
-	ms = PAUSE_MIN_MS +
-	    qo_retry_full_jitter_ms(PAUSE_MIN_MS, PAUSE_MAX_MS,
-		c->rounds - EAGER_ROUNDS, qo_retry_random());
-	loop_timer_set_ms(c->q->loop, &c->pause, ms, on_pause, c);
-}
-
-static bool
-is_ours(const struct qo_schedule_change *c, const struct qo_schedule *found)
-{
-	size_t i;
-
-	for (i = 0; i < c->nwrites && i < QO_SCHEDULE_WRITES; i++)
-		if (found->updated_by != NULL &&
-		    strcmp(found->updated_by, c->writes[i]) == 0)
-			return true;
-	return false;
+	else
+		loop_timer_set_ms(c->q->loop, &c->pause, ms, on_pause, c);
 }
 
 enum qo_rc
@@ -161,38 +138,11 @@ on_read(struct qo_s3_req *r)
 	}
 	qo_schedule_fini(&c->s);
 	c->s = found;
-	c->wrote = is_ours(c, &c->s);
+	c->wrote = qo_cas_is_ours(&c->writes, c->s.updated_by);
 	if (c->wrote)
 		end(c, QO_OK);
 	else
 		judge_again(c);
-}
-
-/* Did the store say for certain that it was not written, and that asking
- * again would not help? */
-static bool
-is_final(const struct qo_s3_res *res)
-{
-	switch (res->outcome) {
-	case QO_S3_DENIED:
-	case QO_S3_UNREACHABLE:
-	case QO_S3_TOO_LARGE:
-	case QO_S3_UNSUPPORTED:
-	case QO_S3_WRONG_REGION:
-	case QO_S3_REJECTED:
-		return !res->maybe_applied;
-	case QO_S3_OK:
-	case QO_S3_NOT_MODIFIED:
-	case QO_S3_NOT_FOUND:
-	case QO_S3_PRECONDITION:
-	case QO_S3_CONFLICT:
-	case QO_S3_SLOW_DOWN:
-	case QO_S3_AMBIGUOUS:
-	case QO_S3_BAD_RESPONSE:
-	case QO_S3_OUTCOMES:
-		break;
-	}
-	return false;
 }
 
 static void
@@ -207,7 +157,7 @@ on_written(struct qo_s3_req *r)
 		return;
 	}
 	c->err = r->res.err;
-	if (is_final(&r->res))
+	if (qo_cas_refused(&r->res))
 		end(c, qo_s3_outcome_rc(r->res.outcome));
 	else if (++c->rounds > ROUNDS_MAX)
 		end(c, QO_AGAIN);
@@ -256,7 +206,7 @@ void
 qo_schedule_change_start(struct qo_schedule_change *c)
 {
 	c->wrote = false;
-	c->nwrites = 0;
+	c->writes.n = 0;
 	c->rounds = 0;
 	/* A decision may need no request at all. */
 	loop_timer_set_ms(c->q->loop, &c->pause, 0, on_start, c);

@@ -15,8 +15,6 @@
 #include "change.h"
 #include "schedule.h"
 
-#define QO_SCHEDULE_WRITES 8 /* write ids that a change remembers */
-
 struct qo_schedule_change {
 	/* in */
 	struct qo_queue *q;
@@ -43,8 +41,7 @@ struct qo_schedule_change {
 	struct qo_s3_req req;
 	struct buf body;
 	char key[QO_KEY_SIZE];
-	char writes[QO_SCHEDULE_WRITES][QO_UUID_SIZE];
-	size_t nwrites;
+	struct qo_cas_ids writes;
 	unsigned rounds;
 	struct loop_timer pause;
 };

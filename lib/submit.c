@@ -135,7 +135,7 @@ decide(struct qo_change *c)
 	    t->generation);
 	/* The first try of a random id: nobody else knows the name, so the
 	 * bare form is as good and shorter. */
-	if (!is_shared(sub) && c->nwrites == 0)
+	if (!is_shared(sub) && c->writes.n == 0)
 		c->entry.nonce[0] = '\0';
 	return QO_VERDICT_WRITE;
 }
