@@ -183,7 +183,9 @@ START_TEST(test_each_write)
 }
 END_TEST
 
-/* No answer at all to any attempt: only reading tells. */
+/* No answer at all to any attempt: only reading tells.  libcurl sends again by
+ * itself when a kept connection ends without an answer, so there are more of
+ * them on the wire than the five of ours. */
 START_TEST(test_all_answers_lost)
 {
 	static const char *const names[] = { SUBMIT, SUBMIT_KEY, "claim",
@@ -192,7 +194,7 @@ START_TEST(test_all_answers_lost)
 	struct left want;
 
 	undisturbed(s, "pass PUT cond", &want);
-	play(s, "drop PUT cond count=5", 1, &want);
+	play(s, "drop PUT cond count=10", 1, &want);
 }
 END_TEST
 
