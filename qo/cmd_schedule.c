@@ -18,6 +18,24 @@ fail(struct session *s, const char *id, enum qo_rc rc, const struct qo_err *err)
 	return session_fail(s, rc, err);
 }
 
+/* Opens the session and reads the schedule that was named; on EXIT_OK the
+ * caller ends *rec. */
+static enum exit_code
+read_record(struct session *s, const struct opts *o,
+    enum exit_code (*open_as)(struct session *), struct qo_schedule *rec)
+{
+	struct qo_err err = { 0 };
+	enum exit_code code;
+	enum qo_rc rc;
+
+	if ((code = scheduleview_check_id(o->args[0])) != EXIT_OK ||
+	    (code = open_as(s)) != EXIT_OK)
+		return code;
+	if ((rc = qo_schedule_read(s->q, o->args[0], rec, &err)) != QO_OK)
+		return fail(s, o->args[0], rc, &err);
+	return EXIT_OK;
+}
+
 /* list */
 
 struct list {
@@ -137,15 +155,10 @@ static enum exit_code
 run_show(struct session *s, const struct opts *o)
 {
 	struct qo_schedule rec;
-	struct qo_err err = { 0 };
 	enum exit_code code;
-	enum qo_rc rc;
 
-	if ((code = scheduleview_check_id(o->args[0])) != EXIT_OK ||
-	    (code = session_open(s)) != EXIT_OK)
+	if ((code = read_record(s, o, session_open, &rec)) != EXIT_OK)
 		return code;
-	if ((rc = qo_schedule_read(s->q, o->args[0], &rec, &err)) != QO_OK)
-		return fail(s, o->args[0], rc, &err);
 	if (opts_has(o, "json"))
 		code = scheduleview_json(&rec);
 	else
@@ -294,15 +307,10 @@ static enum exit_code
 run_now(struct session *s, const struct opts *o)
 {
 	struct qo_schedule rec;
-	struct qo_err err = { 0 };
 	enum exit_code code;
-	enum qo_rc rc;
 
-	if ((code = scheduleview_check_id(o->args[0])) != EXIT_OK ||
-	    (code = session_open_writer(s)) != EXIT_OK)
+	if ((code = read_record(s, o, session_open_writer, &rec)) != EXIT_OK)
 		return code;
-	if ((rc = qo_schedule_read(s->q, o->args[0], &rec, &err)) != QO_OK)
-		return fail(s, o->args[0], rc, &err);
 	code = submit_run(s, o, &rec);
 	qo_schedule_fini(&rec);
 	return code;
