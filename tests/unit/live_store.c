@@ -13,9 +13,9 @@
 #include "live_store.h"
 #include "s3body.h"
 
-/* build/tests/unit/test_x -> build/bin/qo-store */
-static void
-program_path(char *out, size_t size)
+/* build/tests/unit/test_x -> build/bin/NAME */
+void
+live_program(const char *name, char *out, size_t size)
 {
 	char exe[PATH_MAX];
 	ssize_t n;
@@ -26,7 +26,7 @@ program_path(char *out, size_t size)
 	exe[n] = '\0';
 	for (up = 0; up < 3; up++)
 		*strrchr(exe, '/') = '\0';
-	ck_assert_int_lt(snprintf(out, size, "%s/bin/qo-store", exe),
+	ck_assert_int_lt(snprintf(out, size, "%s/bin/%s", exe, name),
 	    (int)size);
 }
 
@@ -56,7 +56,7 @@ run_store(struct live_store *s, int out)
 	char program[PATH_MAX], data[128];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	program_path(program, sizeof(program));
+	live_program("qo-store", program, sizeof(program));
 	snprintf(data, sizeof(data), "%s/data", s->dir);
 	dup2(out, STDOUT_FILENO);
 	dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
@@ -203,4 +203,16 @@ live_store_task(struct live_store *s, const char *id, struct qo_task *t)
 			  &err) == 0,
 	    "%s", err.msg);
 	qo_s3_req_fini(&r);
+}
+
+enum qo_status
+live_store_status(struct live_store *s, const char *id)
+{
+	enum qo_status status;
+	struct qo_task t;
+
+	live_store_task(s, id, &t);
+	status = t.status;
+	qo_task_fini(&t);
+	return status;
 }

@@ -36,5 +36,9 @@ struct qo_queue *live_store_queue(struct live_store *s, struct loop *l,
 size_t live_store_count(struct live_store *s, const char *prefix, char *key);
 /* Reads a task as it is in the store; fails the test when it is not there. */
 void live_store_task(struct live_store *s, const char *id, struct qo_task *t);
+enum qo_status live_store_status(struct live_store *s, const char *id);
+
+/* Where the program of that name was built. */
+void live_program(const char *name, char *out, size_t size);
 
 #endif

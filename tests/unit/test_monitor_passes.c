@@ -10,8 +10,8 @@
 #include "../../qo-monitor/workers.h"
 #include "admin.h"
 #include "fsck.h"
-#include "live_store.h"
 #include "log.h"
+#include "monitor_fixture.h"
 #include "scenario.h"
 #include "sig.h"
 #include "submit.h"
@@ -27,17 +27,6 @@ static struct health health;
 static struct monitor mon;
 
 static void
-setup_monitor(struct monitor *m, struct qo_queue *q)
-{
-	memset(m, 0, sizeof(*m));
-	m->loop = st.loop;
-	m->conf = &conf;
-	m->q = q;
-	m->area = board_private(BOARD_MONITOR, 0, 0);
-	m->health = &health;
-}
-
-static void
 setup(void)
 {
 	log_set_level(LOG_LVL_ERROR);
@@ -48,7 +37,7 @@ setup(void)
 	conf.orphan_grace_ms = ANY_AGE;
 	conf.worker_stale_ms = 60000;
 	conf.worker_dead_ms = 300000;
-	setup_monitor(&mon, st.q);
+	monitor_make(&mon, &conf, &health, st.loop, st.q);
 }
 
 static void
@@ -56,12 +45,6 @@ teardown(void)
 {
 	board_private_free(mon.area);
 	live_store_stop(&st);
-}
-
-static void
-on_done(void *arg)
-{
-	(*(int *)arg)--;
 }
 
 static void
@@ -77,28 +60,10 @@ once(struct monitor *m)
 	struct passes *ps = passes_new(m);
 	int left = 1;
 
-	passes_once(ps, on_done, &left);
+	passes_once(ps, monitor_done, &left);
 	run_until(&left);
 	passes_free(ps);
 	qo_queue_flush(m->q);
-}
-
-static uint64_t
-counted(const struct monitor *m, unsigned counter)
-{
-	struct board_info info;
-
-	board_read(m->area, &info);
-	return info.counters[counter];
-}
-
-static int64_t
-gauged(const struct monitor *m, enum board_gauge g)
-{
-	struct board_info info;
-
-	board_read(m->area, &info);
-	return info.gauges[g];
 }
 
 static uint64_t
@@ -162,18 +127,6 @@ make(struct scene *sc, int what, int64_t lease_ms, int64_t max_retries)
 	qo_queue_flush(st.q);
 }
 
-static enum qo_status
-status_of(const char *id)
-{
-	enum qo_status status;
-	struct qo_task t;
-
-	live_store_task(&st, id, &t);
-	status = t.status;
-	qo_task_fini(&t);
-	return status;
-}
-
 /* Leases */
 
 START_TEST(test_reclaims)
@@ -188,8 +141,8 @@ START_TEST(test_reclaims)
 	ck_assert_int_eq(t.retry_count, 1);
 	ck_assert_str_eq(t.errors[0].kind, "lease_expired");
 	qo_task_fini(&t);
-	ck_assert_uint_eq(counted(&mon, BOARD_RECLAIMED), 1);
-	ck_assert_uint_eq(counted(&mon, BOARD_RETRIED), 1);
+	ck_assert_uint_eq(monitor_counted(&mon, BOARD_RECLAIMED), 1);
+	ck_assert_uint_eq(monitor_counted(&mon, BOARD_RETRIED), 1);
 	ck_assert_uint_eq(live_store_count(&st, "leases/", NULL), 0);
 	check_all();
 	scene_fini(&sc);
@@ -202,10 +155,10 @@ START_TEST(test_fails)
 
 	make(&sc, HELD, OVER, 0);
 	once(&mon);
-	ck_assert_int_eq(status_of(sc.id), QO_STATUS_FAILED);
-	ck_assert_uint_eq(counted(&mon, BOARD_FAILED), 1);
+	ck_assert_int_eq(live_store_status(&st, sc.id), QO_STATUS_FAILED);
+	ck_assert_uint_eq(monitor_counted(&mon, BOARD_FAILED), 1);
 	once(&mon);
-	ck_assert_int_eq(gauged(&mon, BOARD_FAILED_TASKS), 1);
+	ck_assert_int_eq(monitor_gauged(&mon, BOARD_FAILED_TASKS), 1);
 	check_all();
 	scene_fini(&sc);
 }
@@ -221,8 +174,8 @@ START_TEST(test_cancels)
 	ck_assert_int_eq(qo_admin_wait(&a), QO_OK);
 	qo_admin_fini(&a);
 	once(&mon);
-	ck_assert_int_eq(status_of(sc.id), QO_STATUS_CANCELLED);
-	ck_assert_uint_eq(counted(&mon, BOARD_CANCELLED), 1);
+	ck_assert_int_eq(live_store_status(&st, sc.id), QO_STATUS_CANCELLED);
+	ck_assert_uint_eq(monitor_counted(&mon, BOARD_CANCELLED), 1);
 	check_all();
 	scene_fini(&sc);
 }
@@ -260,13 +213,13 @@ START_TEST(test_alive)
 	n = get_count();
 	turn(&p);
 	ck_assert(p.round_over);
-	ck_assert_int_eq(status_of(late.id), QO_STATUS_RUNNING);
-	ck_assert_uint_le(get_count() - n, 2); /* one is status_of's */
-	while (status_of(soon.id) == QO_STATUS_RUNNING) {
+	ck_assert_int_eq(live_store_status(&st, late.id), QO_STATUS_RUNNING);
+	ck_assert_uint_le(get_count() - n, 2); /* one is the status's */
+	while (live_store_status(&st, soon.id) == QO_STATUS_RUNNING) {
 		loop_once(st.loop, 20);
 		turn(&p);
 	}
-	ck_assert_int_eq(status_of(late.id), QO_STATUS_RUNNING);
+	ck_assert_int_eq(live_store_status(&st, late.id), QO_STATUS_RUNNING);
 	pass_fini(&p);
 	scene_fini(&soon);
 	scene_fini(&late);
@@ -311,16 +264,17 @@ START_TEST(test_two_monitors)
 
 	for (i = 0; i < N; i++)
 		make(&sc[i], HELD, OVER, 3);
-	setup_monitor(&other, live_store_queue(&st, st.loop, s3));
+	monitor_make(&other, &conf, &health, st.loop,
+	    live_store_queue(&st, st.loop, s3));
 	a = passes_new(&mon);
 	b = passes_new(&other);
-	passes_once(a, on_done, &left);
-	passes_once(b, on_done, &left);
+	passes_once(a, monitor_done, &left);
+	passes_once(b, monitor_done, &left);
 	run_until(&left);
 	passes_free(a);
 	passes_free(b);
-	ck_assert_uint_eq(counted(&mon, BOARD_RECLAIMED) +
-		counted(&other, BOARD_RECLAIMED),
+	ck_assert_uint_eq(monitor_counted(&mon, BOARD_RECLAIMED) +
+		monitor_counted(&other, BOARD_RECLAIMED),
 	    N);
 	for (i = 0; i < N; i++) {
 		live_store_task(&st, sc[i].id, &t);
@@ -411,9 +365,10 @@ START_TEST(test_orphan)
 	once(&mon);
 	once(&mon);
 	check_all();
-	ck_assert_uint_gt(counted(&mon, BOARD_ORPHANS), 0);
+	ck_assert_uint_gt(monitor_counted(&mon, BOARD_ORPHANS), 0);
 	if (orphans[_i].task != -1) {
-		ck_assert_int_eq(status_of(id), orphans[_i].status);
+		ck_assert_int_eq(live_store_status(&st, id),
+		    orphans[_i].status);
 		scene_fini(&sc);
 	} else {
 		ck_assert_uint_eq(live_store_count(&st, "", NULL), 0);
@@ -435,8 +390,9 @@ START_TEST(test_expires)
 	qo_submit_init(&s, st.q, &sub);
 	ck_assert_msg(qo_submit_wait(&s) == QO_OK, "%s", s.change.err.msg);
 	once(&mon);
-	ck_assert_int_eq(status_of(s.change.id), QO_STATUS_EXPIRED);
-	ck_assert_uint_eq(counted(&mon, BOARD_EXPIRED), 1);
+	ck_assert_int_eq(live_store_status(&st, s.change.id),
+	    QO_STATUS_EXPIRED);
+	ck_assert_uint_eq(monitor_counted(&mon, BOARD_EXPIRED), 1);
 	check_all();
 	qo_submit_fini(&s);
 }
@@ -529,7 +485,8 @@ START_TEST(test_no_store)
 	    "http://127.0.0.1:1");
 	struct monitor m;
 
-	setup_monitor(&m, live_store_queue(&st, st.loop, s3));
+	monitor_make(&m, &conf, &health, st.loop,
+	    live_store_queue(&st, st.loop, s3));
 	health.open = true;
 	health.answered = qo_mono_now();
 	ck_assert_ptr_null(health_why_not(&health, 60000, qo_mono_now()));
@@ -562,11 +519,11 @@ START_TEST(test_stop)
 		make(&sc[i], HELD, OVER, 3);
 	ps = passes_new(&mon);
 	passes_start(ps);
-	while (counted(&mon, BOARD_RECLAIMED) == 0)
+	while (monitor_counted(&mon, BOARD_RECLAIMED) == 0)
 		loop_once(st.loop, -1);
-	passes_stop(ps, on_done, &left);
+	passes_stop(ps, monitor_done, &left);
 	run_until(&left);
-	n = counted(&mon, BOARD_RECLAIMED);
+	n = monitor_counted(&mon, BOARD_RECLAIMED);
 	ck_assert_uint_lt(n, N);
 	passes_free(ps);
 	qo_queue_flush(st.q);
@@ -594,7 +551,7 @@ look_at_workers(void)
 	struct workers *w = workers_new(&mon);
 	int left = 1;
 
-	workers_once(w, on_done, &left);
+	workers_once(w, monitor_done, &left);
 	run_until(&left);
 	workers_free(w);
 	qo_queue_flush(st.q);
@@ -609,16 +566,16 @@ START_TEST(test_workers)
 	put_object("bell/host-1/y");
 	put_object("bell/host-10/z");
 	look_at_workers();
-	ck_assert_int_eq(gauged(&mon, BOARD_WORKERS), 2);
-	ck_assert_int_eq(gauged(&mon, BOARD_WORKERS_STALE), 0);
+	ck_assert_int_eq(monitor_gauged(&mon, BOARD_WORKERS), 2);
+	ck_assert_int_eq(monitor_gauged(&mon, BOARD_WORKERS_STALE), 0);
 	conf.worker_stale_ms = ANY_AGE;
 	look_at_workers();
-	ck_assert_int_eq(gauged(&mon, BOARD_WORKERS), 0);
-	ck_assert_int_eq(gauged(&mon, BOARD_WORKERS_STALE), 2);
+	ck_assert_int_eq(monitor_gauged(&mon, BOARD_WORKERS), 0);
+	ck_assert_int_eq(monitor_gauged(&mon, BOARD_WORKERS_STALE), 2);
 	ck_assert_uint_eq(live_store_count(&st, "workers/", NULL), 3);
 	conf.worker_dead_ms = ANY_AGE;
 	look_at_workers();
-	ck_assert_int_eq(gauged(&mon, BOARD_WORKERS_STALE), 0);
+	ck_assert_int_eq(monitor_gauged(&mon, BOARD_WORKERS_STALE), 0);
 	ck_assert_uint_eq(live_store_count(&st, "workers/", NULL), 1);
 	ck_assert_uint_eq(live_store_count(&st, "bell/host-1/", NULL), 0);
 	ck_assert_uint_eq(live_store_count(&st, "bell/host-10/", NULL), 1);

@@ -3,7 +3,6 @@
  * said, with the real store.
  */
 #include <check.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +11,8 @@
 #include <unistd.h>
 
 #include "../../qo-monitor/recover.h"
-#include "io.h"
-#include "live_store.h"
 #include "log.h"
+#include "monitor_fixture.h"
 #include "scenario.h"
 #include "sig.h"
 #include "uuid.h"
@@ -30,12 +28,6 @@ static struct recover *rec;
 static size_t settled;
 static char last_settled[QO_UUID_SIZE];
 
-/* What a slot of the scoreboard says. */
-struct slot {
-	char id[QO_UUID_SIZE];
-	char lease[QO_UUID_SIZE];
-};
-
 static void
 on_settled(void *arg, const char *lease)
 {
@@ -50,12 +42,7 @@ setup(void)
 	log_set_level(LOG_LVL_ERROR);
 	sig_init();
 	live_store_start(&st);
-	memset(&mon, 0, sizeof(mon));
-	mon.loop = st.loop;
-	mon.conf = &conf;
-	mon.q = st.q;
-	mon.area = board_private(BOARD_MONITOR, 0, 0);
-	mon.health = &health;
+	monitor_make(&mon, &conf, &health, st.loop, st.q);
 	settled = 0;
 	rec = recover_new(&mon, on_settled, NULL);
 }
@@ -99,38 +86,6 @@ check_reclaimed(const struct slot *s)
 	qo_task_fini(&t);
 }
 
-/* Another process, which holds tasks until it is killed. */
-static pid_t
-start_holder(struct slot *slots)
-{
-	struct scene sc;
-	int fds[2], i;
-	pid_t pid;
-
-	ck_assert_int_eq(pipe2(fds, O_CLOEXEC), 0);
-	pid = fork();
-	ck_assert_int_ne(pid, -1);
-	if (pid == 0) {
-		memset(&sc, 0, sizeof(sc));
-		st.loop = loop_new();
-		st.s3 = live_store_client(&st, st.loop, NULL);
-		sc.q = live_store_queue(&st, st.loop, st.s3);
-		for (i = 0; i < TASKS; i++) {
-			scene_held(&sc);
-			memcpy(slots[i].id, sc.id, QO_UUID_SIZE);
-			memcpy(slots[i].lease, sc.claim.lease_id, QO_UUID_SIZE);
-		}
-		io_write_all(fds[1], slots, TASKS * sizeof(*slots));
-		for (;;)
-			pause();
-	}
-	close(fds[1]);
-	ck_assert_int_eq(io_read_full(fds[0], slots, TASKS * sizeof(*slots)),
-	    (int)(TASKS * sizeof(*slots)));
-	close(fds[0]);
-	return pid;
-}
-
 START_TEST(test_killed)
 {
 	static struct slot slots[TASKS];
@@ -139,7 +94,7 @@ START_TEST(test_killed)
 	pid_t pid;
 	int i, status;
 
-	pid = start_holder(slots);
+	pid = holder_start(&st, slots, TASKS);
 	recover_start(rec);
 	kill(pid, SIGKILL);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);

@@ -19,8 +19,8 @@
 #include "fault.h"
 #include "fsck.h"
 #include "hash.h"
-#include "live_store.h"
 #include "log.h"
+#include "monitor_fixture.h"
 #include "sig.h"
 #include "submit.h"
 #include "xalloc.h"
@@ -39,17 +39,6 @@ static char large[LARGE];
 static const struct retention_pace fast = { 4, 0, 0, 0 };
 
 static void
-setup_monitor(struct monitor *m, struct loop *l, struct qo_queue *q)
-{
-	memset(m, 0, sizeof(*m));
-	m->loop = l;
-	m->conf = &conf;
-	m->q = q;
-	m->area = board_private(BOARD_MONITOR, 0, 0);
-	m->health = &health;
-}
-
-static void
 setup(void)
 {
 	log_set_level(LOG_LVL_ERROR);
@@ -61,7 +50,7 @@ setup(void)
 	conf.check_interval_ms = 1000;
 	conf.orphan_grace_ms = ANY_AGE;
 	conf.retention_ms = ANY_AGE;
-	setup_monitor(&mon, st.loop, st.q);
+	monitor_make(&mon, &conf, &health, st.loop, st.q);
 }
 
 static void
@@ -72,31 +61,16 @@ teardown(void)
 }
 
 static void
-on_done(void *arg)
-{
-	(*(int *)arg)--;
-}
-
-static void
 once(struct monitor *m)
 {
 	struct retention *r = retention_new(m, &fast);
 	int left = 1;
 
-	retention_once(r, on_done, &left);
+	retention_once(r, monitor_done, &left);
 	while (left > 0)
 		loop_once(m->loop, -1);
 	retention_free(r);
 	qo_queue_flush(m->q);
-}
-
-static uint64_t
-counted(const struct monitor *m, unsigned counter)
-{
-	struct board_info info;
-
-	board_read(m->area, &info);
-	return info.counters[counter];
 }
 
 static size_t
@@ -259,8 +233,8 @@ START_TEST(test_removes)
 	ck_assert_uint_eq(count("qo-index", "logs/"), 0);
 	ck_assert_uint_eq(count("qo-index", "failed/"), 0);
 	ck_assert_uint_eq(count("qo", "qo-probe/"), 0);
-	ck_assert_uint_eq(counted(&mon, BOARD_RETIRED), 4);
-	ck_assert_uint_eq(counted(&mon, BOARD_INDEX_REPAIRS), 0);
+	ck_assert_uint_eq(monitor_counted(&mon, BOARD_RETIRED), 4);
+	ck_assert_uint_eq(monitor_counted(&mon, BOARD_INDEX_REPAIRS), 0);
 	check_all("after");
 }
 END_TEST
@@ -355,14 +329,14 @@ START_TEST(test_index_repair)
 	make(WAITING, NULL, id[0]);
 	make(RUNNING, NULL, id[1]);
 	once(&mon);
-	ck_assert_uint_eq(counted(&mon, BOARD_INDEX_REPAIRS), 0);
+	ck_assert_uint_eq(monitor_counted(&mon, BOARD_INDEX_REPAIRS), 0);
 	ck_assert_uint_eq(live_store_count(&st, "leases/", key), 1);
 	delete_object("qo-index", key);
 	ck_assert_uint_eq(live_store_count(&st, "ready/", key), 1);
 	delete_object("qo-index", key);
 	log_set_level(LOG_LVL_ERROR);
 	once(&mon);
-	ck_assert_uint_eq(counted(&mon, BOARD_INDEX_REPAIRS), 2);
+	ck_assert_uint_eq(monitor_counted(&mon, BOARD_INDEX_REPAIRS), 2);
 	check_all("after");
 }
 END_TEST
@@ -376,7 +350,7 @@ START_TEST(test_deaf_store)
 	struct monitor m;
 	struct qo_s3_req r;
 
-	setup_monitor(&m, l, live_store_queue(&st, l, s3));
+	monitor_make(&m, &conf, &health, l, live_store_queue(&st, l, s3));
 	qo_s3_req_init(&r, QO_S3_BUCKET_CREATE, "qo", NULL);
 	qo_s3_wait(s3, &r);
 	qo_s3_req_fini(&r);
@@ -426,7 +400,7 @@ killed_at(unsigned n)
 	ck_assert_int_ne(pid, -1);
 	if (pid == 0) {
 		l = loop_new();
-		setup_monitor(&m, l,
+		monitor_make(&m, &conf, &health, l,
 		    live_store_queue(&st, l, live_store_client(&st, l, NULL)));
 		fault_arm((long)n);
 		once(&m);
@@ -465,7 +439,7 @@ START_TEST(test_cursor)
 	ck_assert_str_eq(c.at, "");
 	ck_assert(qo_wall_is_set(c.ended));
 	cursor_fini(&c);
-	ck_assert_uint_lt(counted(&mon, BOARD_RETIRED), N);
+	ck_assert_uint_lt(monitor_counted(&mon, BOARD_RETIRED), N);
 	once(&mon);
 	ck_assert_uint_eq(count("qo", "tasks/"), 0);
 	check_all("after");
@@ -531,7 +505,7 @@ START_TEST(test_every_point)
 	ck_assert(exists(other));
 	ck_assert_uint_eq(count("qo", "payloads/"), 1);
 	ck_assert_uint_eq(count("qo-index", "logs/"), 0);
-	ck_assert_uint_eq(counted(&mon, BOARD_INDEX_REPAIRS), 0);
+	ck_assert_uint_eq(monitor_counted(&mon, BOARD_INDEX_REPAIRS), 0);
 }
 END_TEST
 
@@ -647,26 +621,27 @@ START_TEST(test_two)
 
 	for (i = 0; i < N; i++)
 		make(COMPLETED, NULL, id);
-	setup_monitor(&other, st.loop, live_store_queue(&st, st.loop, s3));
+	monitor_make(&other, &conf, &health, st.loop,
+	    live_store_queue(&st, st.loop, s3));
 	conf.orphan_grace_ms = 20 * 60000;
 	a = retention_new(&mon, &fast);
 	b = retention_new(&other, &fast);
-	retention_once(a, on_done, &left);
-	retention_once(b, on_done, &left);
+	retention_once(a, monitor_done, &left);
+	retention_once(b, monitor_done, &left);
 	while (left > 0)
 		loop_once(st.loop, -1);
 	retention_free(a);
 	retention_free(b);
-	ck_assert_uint_le(counted(&mon, BOARD_RETIRED) +
-		counted(&other, BOARD_RETIRED),
+	ck_assert_uint_le(monitor_counted(&mon, BOARD_RETIRED) +
+		monitor_counted(&other, BOARD_RETIRED),
 	    N);
 	/* Whoever was late on the cursor has left it to the other. */
 	once(&mon);
 	once(&mon);
 	ck_assert_uint_eq(count("qo", "tasks/"), 0);
 	ck_assert_uint_eq(count("qo", "payloads/"), 0);
-	ck_assert_uint_eq(counted(&mon, BOARD_RETIRED) +
-		counted(&other, BOARD_RETIRED),
+	ck_assert_uint_eq(monitor_counted(&mon, BOARD_RETIRED) +
+		monitor_counted(&other, BOARD_RETIRED),
 	    N);
 	qo_queue_free(other.q);
 	qo_s3_free(s3);

@@ -11,8 +11,8 @@
 #include "../../qo-monitor/retire.h"
 #include "../../qo-monitor/schedules.h"
 #include "admin.h"
-#include "live_store.h"
 #include "log.h"
+#include "monitor_fixture.h"
 #include "rfc3339.h"
 #include "schedule_fire.h"
 #include "schedule_ops.h"
@@ -36,11 +36,7 @@ setup(void)
 	submit.timeout_ms = 60000;
 	submit.retry_initial_interval_ms = submit.retry_max_interval_ms = 1000;
 	submit.retry_multiplier = 2.0;
-	mon.loop = st.loop;
-	mon.conf = &conf;
-	mon.q = st.q;
-	mon.area = board_private(BOARD_MONITOR, 0, 0);
-	mon.health = &health;
+	monitor_make(&mon, &conf, &health, st.loop, st.q);
 	/* So that the store's time is known. */
 	qo_s3_req_init(&r, QO_S3_BUCKET_HEAD, "qo", NULL);
 	ck_assert_int_eq(qo_s3_wait(st.s3, &r), QO_S3_OK);

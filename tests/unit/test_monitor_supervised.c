@@ -19,7 +19,7 @@
 
 #include "board.h"
 #include "io.h"
-#include "live_store.h"
+#include "monitor_fixture.h"
 #include "proc.h"
 #include "role.h"
 #include "scenario.h"
@@ -36,11 +36,6 @@ struct child {
 	pid_t pid;
 	int ctl;
 	int64_t area;
-};
-
-struct slot {
-	char id[QO_UUID_SIZE];
-	char lease[QO_UUID_SIZE];
 };
 
 static int
@@ -94,22 +89,6 @@ conf_fd(void)
 }
 
 static void
-program_path(char *out, size_t size)
-{
-	char exe[PATH_MAX];
-	ssize_t n;
-	int up;
-
-	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	ck_assert_int_gt(n, 0);
-	exe[n] = '\0';
-	for (up = 0; up < 3; up++)
-		*strrchr(exe, '/') = '\0';
-	ck_assert_int_lt(snprintf(out, size, "%s/bin/qo-monitor", exe),
-	    (int)size);
-}
-
-static void
 start(struct child *c, int generation)
 {
 	char path[PATH_MAX], role[64];
@@ -119,7 +98,7 @@ start(struct child *c, int generation)
 	struct qo_err err = { 0 };
 	int ctl[2];
 
-	program_path(path, sizeof(path));
+	live_program("qo-monitor", path, sizeof(path));
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
 			     ctl),
 	    0);
@@ -183,50 +162,6 @@ check_ended(struct child *c)
 	board_release(board, c->area);
 }
 
-/* Another process, which holds tasks until it is killed. */
-static pid_t
-start_holder(struct slot *slots)
-{
-	struct scene sc;
-	int fds[2], i;
-	pid_t pid;
-
-	ck_assert_int_eq(pipe2(fds, O_CLOEXEC), 0);
-	pid = fork();
-	ck_assert_int_ne(pid, -1);
-	if (pid == 0) {
-		memset(&sc, 0, sizeof(sc));
-		st.loop = loop_new();
-		st.s3 = live_store_client(&st, st.loop, NULL);
-		sc.q = live_store_queue(&st, st.loop, st.s3);
-		for (i = 0; i < TASKS; i++) {
-			scene_held(&sc);
-			memcpy(slots[i].id, sc.id, QO_UUID_SIZE);
-			memcpy(slots[i].lease, sc.claim.lease_id, QO_UUID_SIZE);
-		}
-		io_write_all(fds[1], slots, TASKS * sizeof(*slots));
-		for (;;)
-			pause();
-	}
-	close(fds[1]);
-	ck_assert_int_eq(io_read_full(fds[0], slots, TASKS * sizeof(*slots)),
-	    (int)(TASKS * sizeof(*slots)));
-	close(fds[0]);
-	return pid;
-}
-
-static enum qo_status
-status_of(const char *id)
-{
-	enum qo_status status;
-	struct qo_task t;
-
-	live_store_task(&st, id, &t);
-	status = t.status;
-	qo_task_fini(&t);
-	return status;
-}
-
 /* A worker dies: what qod does, and what the monitor does at its word. */
 START_TEST(test_lost)
 {
@@ -239,7 +174,7 @@ START_TEST(test_lost)
 
 	start(&c, 1);
 	wait_ready(&c);
-	pid = start_holder(slots);
+	pid = holder_start(&st, slots, TASKS);
 	kill(pid, SIGKILL);
 	from = qo_mono_now();
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
@@ -260,7 +195,8 @@ START_TEST(test_lost)
 	fprintf(stderr, "%d tasks given back %lld ms after the death\n", TASKS,
 	    (long long)(qo_mono_diff_us(from, qo_mono_now()) / QO_US_PER_MS));
 	for (i = 0; i < TASKS; i++)
-		ck_assert_int_eq(status_of(slots[i].id), QO_STATUS_PENDING);
+		ck_assert_int_eq(live_store_status(&st, slots[i].id),
+		    QO_STATUS_PENDING);
 	tell(&c, "lost nonsense");
 	tell(&c, "drain 5000");
 	check_ended(&c);
@@ -286,7 +222,7 @@ START_TEST(test_lost_then_drain)
 	hear(&c, text, sizeof(text));
 	ck_assert_int_eq(strncmp(text, "settled ", 8), 0);
 	check_ended(&c);
-	ck_assert_int_eq(status_of(sc.id), QO_STATUS_PENDING);
+	ck_assert_int_eq(live_store_status(&st, sc.id), QO_STATUS_PENDING);
 	scene_fini(&sc);
 }
 END_TEST

@@ -90,18 +90,6 @@ held(struct qo_claim *cl, char id[QO_UUID_SIZE])
 	qo_queue_flush(st.q);
 }
 
-static enum qo_status
-status_of(const char *id)
-{
-	struct qo_task t;
-	enum qo_status s;
-
-	live_store_task(&st, id, &t);
-	s = t.status;
-	qo_task_fini(&t);
-	return s;
-}
-
 /* An entry as a crashed writer leaves it. */
 static void
 put_entry(enum qo_index index, const char *id, int64_t generation)
@@ -282,7 +270,7 @@ START_TEST(test_claim_not_due)
 	submit(&sub, id);
 	ck_assert_int_eq(take(&cl, "w1"), QO_AGAIN);
 	ck_assert(!cl.held);
-	ck_assert_int_eq(status_of(id), QO_STATUS_PENDING);
+	ck_assert_int_eq(live_store_status(&st, id), QO_STATUS_PENDING);
 	qo_claim_fini(&cl);
 	qo_queue_flush(st.q);
 	ck_assert_uint_eq(live_store_count(&st, "", NULL), 1);
@@ -311,7 +299,7 @@ START_TEST(test_claim_unknown_type)
 	ck_assert_int_eq(qo_claim_take_wait(&cl, LEASE_MS), QO_DENIED);
 	qo_claim_fini(&cl);
 	qo_queue_flush(st.q);
-	ck_assert_int_eq(status_of(id), QO_STATUS_PENDING);
+	ck_assert_int_eq(live_store_status(&st, id), QO_STATUS_PENDING);
 	ck_assert_uint_eq(live_store_count(&st, "", NULL), 1);
 }
 END_TEST
@@ -329,8 +317,8 @@ START_TEST(test_claim_expired)
 		loop_once(st.loop, 20);
 		ck_assert_int_eq(take(&cl, "w1"), QO_OK);
 		qo_claim_fini(&cl);
-	} while (status_of(id) == QO_STATUS_RUNNING);
-	ck_assert_int_eq(status_of(id), QO_STATUS_EXPIRED);
+	} while (live_store_status(&st, id) == QO_STATUS_RUNNING);
+	ck_assert_int_eq(live_store_status(&st, id), QO_STATUS_EXPIRED);
 	ck_assert(!cl.held);
 	qo_queue_flush(st.q);
 	ck_assert_uint_eq(live_store_count(&st, "", NULL), 0);
@@ -455,7 +443,7 @@ START_TEST(test_retries_used_up)
 		qo_claim_fini(&cl);
 		qo_queue_flush(st.q);
 	}
-	ck_assert_int_eq(status_of(id), QO_STATUS_FAILED);
+	ck_assert_int_eq(live_store_status(&st, id), QO_STATUS_FAILED);
 	ck_assert_uint_eq(live_store_count(&st, "ready", NULL), 0);
 	ck_assert_int_eq(only_entry("failed/").generation, 3);
 }
@@ -535,7 +523,7 @@ START_TEST(test_cancel_running)
 
 	held(&cl, id);
 	ck_assert_int_eq(admin(QO_ADMIN_CANCEL, id), QO_OK);
-	ck_assert_int_eq(status_of(id), QO_STATUS_RUNNING);
+	ck_assert_int_eq(live_store_status(&st, id), QO_STATUS_RUNNING);
 	ck_assert_uint_eq(live_store_count(&st, "bell/w1/", NULL), 1);
 	ck_assert_int_eq(qo_claim_renew_wait(&cl, LEASE_MS), QO_OK);
 	ck_assert(cl.held);
@@ -543,7 +531,7 @@ START_TEST(test_cancel_running)
 	/* Asked to give it back, it is cancelled and not pending (R6). */
 	ck_assert_int_eq(qo_commit_wait(&cl, QO_OUTCOME_REQUEUE, &result),
 	    QO_OK);
-	ck_assert_int_eq(status_of(id), QO_STATUS_CANCELLED);
+	ck_assert_int_eq(live_store_status(&st, id), QO_STATUS_CANCELLED);
 	ck_assert_uint_eq(live_store_count(&st, "ready", NULL), 0);
 	qo_claim_fini(&cl);
 }
@@ -564,11 +552,11 @@ START_TEST(test_replay_archive)
 	qo_queue_flush(st.q);
 	only_entry("failed/");
 	ck_assert_int_eq(admin(QO_ADMIN_ARCHIVE, id), QO_OK);
-	ck_assert_int_eq(status_of(id), QO_STATUS_ARCHIVED);
+	ck_assert_int_eq(live_store_status(&st, id), QO_STATUS_ARCHIVED);
 	ck_assert_uint_eq(live_store_count(&st, "", NULL), 0);
 	ck_assert_int_eq(admin(QO_ADMIN_REPLAY, id), QO_LOST);
 	ck_assert_int_eq(admin(QO_ADMIN_UNARCHIVE, id), QO_OK);
-	ck_assert_int_eq(status_of(id), QO_STATUS_FAILED);
+	ck_assert_int_eq(live_store_status(&st, id), QO_STATUS_FAILED);
 	only_entry("failed/");
 	ck_assert_int_eq(admin(QO_ADMIN_REPLAY, id), QO_OK);
 	live_store_task(&st, id, &t);
@@ -625,7 +613,7 @@ START_TEST(test_reclaim)
 	ck_assert_int_eq(qo_commit_wait(&cl, QO_OUTCOME_COMPLETED, &result),
 	    QO_LOST);
 	ck_assert_ptr_nonnull(strstr(cl.change.err.msg, "dropped"));
-	ck_assert_int_eq(status_of(id), QO_STATUS_PENDING);
+	ck_assert_int_eq(live_store_status(&st, id), QO_STATUS_PENDING);
 	qo_claim_fini(&cl);
 }
 END_TEST
@@ -657,7 +645,7 @@ START_TEST(test_dead_lease)
 	ck_assert_int_eq(bury(id, 0, "lease", QO_OK), QO_REPAIR_NOTHING);
 	ck_assert_int_eq(take(&cl, "w1"), QO_OK);
 	ck_assert_int_eq(bury(id, 1, "another", QO_OK), QO_REPAIR_NOTHING);
-	ck_assert_int_eq(status_of(id), QO_STATUS_RUNNING);
+	ck_assert_int_eq(live_store_status(&st, id), QO_STATUS_RUNNING);
 	ck_assert_int_eq(bury(id, 1, cl.lease_id, QO_OK), QO_REPAIR_RECLAIMED);
 	live_store_task(&st, id, &t);
 	ck_assert_int_eq(t.status, QO_STATUS_PENDING);
@@ -690,7 +678,7 @@ START_TEST(test_lease_runs_out)
 	/* Only when the store's clock is certainly past it. */
 	while (repair("leases/", 0, NULL) == QO_REPAIR_NOTHING)
 		loop_once(st.loop, 50);
-	ck_assert_int_eq(status_of(id), QO_STATUS_PENDING);
+	ck_assert_int_eq(live_store_status(&st, id), QO_STATUS_PENDING);
 	ck_assert_int_eq(qo_claim_renew_wait(&cl, LEASE_MS), QO_LOST);
 	ck_assert(!cl.held);
 	qo_claim_fini(&cl);
@@ -751,7 +739,7 @@ START_TEST(test_claim_cancelled)
 	ck_assert(!cl.held);
 	qo_claim_fini(&cl);
 	qo_queue_flush(st.q);
-	ck_assert_int_eq(status_of(id), QO_STATUS_CANCELLED);
+	ck_assert_int_eq(live_store_status(&st, id), QO_STATUS_CANCELLED);
 	ck_assert_uint_eq(live_store_count(&st, "", NULL), 0);
 }
 END_TEST

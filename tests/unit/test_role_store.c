@@ -17,6 +17,7 @@
 #include "board.h"
 #include "clock.h"
 #include "io.h"
+#include "live_store.h"
 #include "proc.h"
 #include "role.h"
 #include "xalloc.h"
@@ -37,21 +38,6 @@ static int64_t
 now_ms(void)
 {
 	return qo_mono_now().us / QO_US_PER_MS;
-}
-
-static char *
-program(void)
-{
-	char exe[PATH_MAX];
-	ssize_t n;
-	int up;
-
-	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	ck_assert_int_gt(n, 0);
-	exe[n] = '\0';
-	for (up = 0; up < 3; up++)
-		*strrchr(exe, '/') = '\0';
-	return xasprintf("%s/bin/qo-store", exe);
 }
 
 static void
@@ -129,13 +115,14 @@ conf_fd(const struct store *s, const char *data, const char *more)
 static void
 launch(struct store *s, const char *data, const char *more, bool pass)
 {
-	char role[64], six[] = "6", option[] = "--listen-fd", *path = program();
+	char role[64], six[] = "6", option[] = "--listen-fd", path[PATH_MAX];
 	char *argv[] = { path, pass ? option : NULL, six, NULL };
 	char *envp[] = { role, NULL };
 	struct proc_spec p;
 	struct qo_err err;
 	int pair[2];
 
+	live_program("qo-store", path, sizeof(path));
 	s->area = board_alloc(s->board, BOARD_STORE, 0, 1, 0, 0, &err);
 	ck_assert_int_gt(s->area, 0);
 	(void)snprintf(role, sizeof(role), "QO_ROLE=%lld 0 1 1",
@@ -160,7 +147,6 @@ launch(struct store *s, const char *data, const char *more, bool pass)
 	close(p.fds[ROLE_FD_CONF]);
 	s->ctl = pair[0];
 	s->ended_ms = 0;
-	free(path);
 }
 
 static void
