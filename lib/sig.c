@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "log.h"
@@ -110,6 +111,21 @@ sig_hold(bool on)
 	if (!on)
 		sigemptyset(&set);
 	sigprocmask(SIG_SETMASK, &set, NULL);
+}
+
+int
+sig_wait_end(int64_t ms)
+{
+	const struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
+	sigset_t set;
+	int signo;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGQUIT);
+	signo = sigtimedwait(&set, NULL, &ts);
+	return signo > 0 ? signo : 0;
 }
 
 int

@@ -10,6 +10,7 @@
 #define SIG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Makes the pipe and ignores SIGPIPE.  Once per process, before threads;
  * fatal on failure. */
@@ -25,6 +26,9 @@ void sig_take(int signo, void (*fn)(void));
 void sig_reset(void);
 /* Nothing is delivered while held; it waits, also through an exec. */
 void sig_hold(bool on);
+/* While held: one that asks to end (SIGTERM, SIGINT, SIGQUIT) if it comes
+ * within ms, else 0. */
+int sig_wait_end(int64_t ms);
 /* Readable when sig_next() has something; borrowed, never close it. */
 int sig_fd(void);
 /* A caught signal, or 0. */

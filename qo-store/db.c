@@ -1,4 +1,3 @@
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -7,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "datalock.h"
 #include "db_int.h"
-#include "io.h"
 #include "log.h"
 #include "xalloc.h"
 
@@ -84,37 +83,6 @@ open_dirs(struct db *db, struct qo_err *err)
 fail:
 	qo_err_sys(err, errno, "%s", db->dir);
 	return -1;
-}
-
-/* The lock is the kernel's: nothing stale can remain.  The pid inside is for
- * people only. */
-static int
-take_lock(struct db *db, struct qo_err *err)
-{
-	char pid[24];
-	ssize_t n;
-
-	db->lock_fd = openat(db->dir_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC,
-	    0600);
-	if (db->lock_fd == -1) {
-		qo_err_sys(err, errno, "%s/lock", db->dir);
-		return -1;
-	}
-	if (flock(db->lock_fd, LOCK_EX | LOCK_NB) == -1) {
-		n = io_read_full(db->lock_fd, pid, sizeof(pid) - 1);
-		pid[n > 0 ? n : 0] = '\0';
-		pid[strcspn(pid, "\n")] = '\0';
-		qo_err_set(err,
-		    "%s is in use by process %s: stop that one, or give this "
-		    "one another directory",
-		    db->dir, pid[0] != '\0' ? pid : "(unknown)");
-		return -1;
-	}
-	(void)snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
-	if (ftruncate(db->lock_fd, 0) == -1 ||
-	    io_write_all(db->lock_fd, pid, strlen(pid)) == -1)
-		log_warn("%s/lock", db->dir);
-	return 0;
 }
 
 static int64_t
@@ -286,7 +254,8 @@ db_open(struct loop *l, const char *dir, struct qo_err *err)
 	db->dir = xstrdup(dir);
 	db->dir_fd = db->blobs_fd = db->tmp_fd = -1;
 	db->lock_fd = db->backup_fd = db->done_fd = -1;
-	if (open_dirs(db, err) == -1 || take_lock(db, err) == -1 ||
+	if (open_dirs(db, err) == -1 ||
+	    (db->lock_fd = datalock_take(db->dir_fd, dir, err)) == -1 ||
 	    open_database(db, err) == -1 || load_counters(db, err) == -1 ||
 	    db_orphans_remove(db, err) == -1 ||
 	    db_conn_open(&db->rd, dir, READ_CACHE_KIB, err) == -1 ||
@@ -323,6 +292,13 @@ db_close(struct db *db)
 		close(db->lock_fd);
 	free(db->dir);
 	free(db);
+}
+
+void
+db_set_orphan(struct db *db)
+{
+	if (datalock_set_orphan(db->lock_fd) == -1)
+		log_warn("%s/lock", db->dir);
 }
 
 int64_t

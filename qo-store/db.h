@@ -130,6 +130,8 @@ struct db *db_open(struct loop *l, const char *dir, struct qo_err *err);
 /* Carries out what is queued, then closes.  What a done callback submits in
  * the course of it is given back with DB_ERROR. */
 void db_close(struct db *db);
+/* Says beside the lock that this process ends by itself; see datalock.h. */
+void db_set_orphan(struct db *db);
 
 /* Reads.  DB_OK fills *out, which the caller then _fini's. */
 enum db_rc db_bucket_get(struct db *db, const char *name,

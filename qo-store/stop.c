@@ -85,6 +85,7 @@ void
 stop_orphaned(struct stop *s)
 {
 	s->since = qo_mono_now();
+	db_set_orphan(s->server->db);
 	end_by(s, s->drain_ms + MORE_MS);
 	if (!s->draining)
 		loop_timer_set_ms(s->role->loop, &s->look, LOOK_MS, on_look, s);

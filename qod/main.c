@@ -11,6 +11,7 @@
 
 #include "check.h"
 #include "command.h"
+#include "earlier.h"
 #include "generation.h"
 #include "ini.h"
 #include "io.h"
@@ -104,10 +105,12 @@ make_all(struct qod *q, struct conf *conf, struct account *account)
 		return -1;
 	if ((conf->qod.pidfile != NULL &&
 		(q->pidfile = pidfile_take(conf->qod.pidfile, &err)) == -1) ||
+	    earlier_wait(q, conf, &err) == -1 ||
 	    sockets_open(q, conf, account, &err) == -1 ||
 	    (q->board = board_create(&err)) == NULL ||
 	    command_open(q, conf, account, &err) == -1) {
-		log_errorx("%s", err.msg);
+		if (!q->stopping)
+			log_errorx("%s", err.msg);
 		return -1;
 	}
 	share_log(conf, account);
@@ -238,7 +241,7 @@ start(const struct options *o, int argc, char **argv)
 	fini(&q, conf);
 	account_fini(&account);
 	conf_free(conf);
-	return EX_CONFIG;
+	return q.stopping ? 0 : EX_CONFIG;
 }
 
 static int

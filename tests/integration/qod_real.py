@@ -239,6 +239,66 @@ def _():
         eq(q.stop(), 0)
 
 
+WAITS = r"waiting for the qo-store of an earlier qod \(pid %d\) to end"
+
+
+def kill_master(q):
+    """Another begins at once: the pids of the old store and all others."""
+    store, old = q.pids("store")[0], q.pids()
+    q.proc.kill()
+    q.proc.wait()
+    q.finish_process()
+    q.start(wait=False)
+    q.wait_log(WAITS % store)
+    return store, old
+
+
+@case("start_while_the_store_of_a_killed_qod_ends")
+def _():
+    with Real() as q:
+        q.handlers((WAIT, "h", "t"))
+        q.start()
+        n = len(q.poll_states())
+        q.submit(6)
+        until("6 run", lambda: len(q.lines("began")) == 6)
+        store, old = kill_master(q)
+        until("told", lambda: any("EXTEND_TIMEOUT_USEC=" in s
+                                  for s in q.poll_states()))
+        # It is the one qod by now, and what it is told is not forgotten.
+        rc, out = q.run()
+        eq(rc, 78)
+        assert "another qod runs" in out, out
+        q.send(signal.SIGHUP)
+        assert alive(store)
+        eq(len(q.poll_states()[n:]), 1)
+        q.go()
+        q.wait_state("READY=1", since=n)
+        assert not any(map(alive, old)), old
+        q.wait_log("reloaded generation=2")
+        eq(len(q.tasks("completed")), 6)
+        q.submit(6)
+        until("completed", lambda: len(q.tasks("completed")) == 12)
+        eq(len(q.lines("done")), 12)
+        eq({x[2] for x in q.lines("done")}, {"1"})
+        eq(q.stop(), 0)
+
+
+@case("stop_while_the_store_of_a_killed_qod_ends")
+def _():
+    with Real() as q:
+        q.handlers((WAIT, "h", "t"))
+        q.start()
+        q.submit(6)
+        until("6 run", lambda: len(q.lines("began")) == 6)
+        store, old = kill_master(q)
+        eq(q.stop(), 0)
+        assert alive(store)
+        assert not os.path.exists(q.path("pid"))
+        q.go()
+        until("all gone", lambda: not any(map(alive, old)))
+        eq(len(q.lines("done")), 6)
+
+
 @case("upgrade_under_load")
 def _():
     with Real(workers=2) as q:

@@ -1,3 +1,5 @@
+import contextlib
+import fcntl
 import os
 import re
 import signal
@@ -197,6 +199,56 @@ def _():
             assert "can not listen on " + addr in out, out
             eq(q.heard(), [])
             assert not os.path.exists(q.path("pid"))
+
+
+@contextlib.contextmanager
+def data_locked(q, text):
+    """As by a store, which says this of itself."""
+    os.makedirs(q.path("store"), exist_ok=True)
+    with open(q.path("store/lock"), "w") as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        f.write(text)
+        f.flush()
+        yield f
+
+
+@case("data_in_use")
+def _():
+    # By one that does not end by itself.
+    with Qod(start=False) as q:
+        with data_locked(q, "4711\n"):
+            rc, out = q.run()
+            eq(rc, 78)
+            eq(len(out.splitlines()), 1)
+            assert "store is in use by process 4711" in out, out
+            eq(q.heard(), [])
+            assert not os.path.exists(q.path("pid"))
+
+
+@case("store_of_an_earlier_qod_does_not_end")
+def _():
+    with Qod("[qod]\ndrain_timeout = 300ms\n", start=False) as q:
+        with data_locked(q, "4711 orphan\n"):
+            rc, out = q.run()
+            eq(rc, 78)
+            assert "earlier qod (pid 4711)" in out.splitlines()[0], out
+            assert "store is in use by process 4711" in out, out
+            eq(q.heard(), [])
+
+
+@case("store_of_an_earlier_qod_notices_late")
+def _():
+    with Qod(start=False) as q:
+        with data_locked(q, "4711\n") as f:
+            q.start(wait=False)
+            until("waits", lambda: os.path.exists(q.path("pid")))
+            f.seek(0)
+            f.write("4711 orphan\n")
+            f.flush()
+            q.wait_log(r"earlier qod \(pid 4711\) to end")
+            eq(q.heard(), [])
+        q.wait_state("READY=1")
+        eq(q.stop(), 0)
 
 
 @case("data_directory_without_rights")

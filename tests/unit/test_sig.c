@@ -73,6 +73,23 @@ START_TEST(test_taken)
 }
 END_TEST
 
+/* Others wait until they may come. */
+START_TEST(test_wait_end)
+{
+	sig_hold(true);
+	raise(SIGHUP);
+	ck_assert_int_eq(sig_wait_end(1), 0);
+	raise(SIGQUIT);
+	ck_assert_int_eq(sig_wait_end(60000), SIGQUIT);
+	ck_assert_int_eq(sig_wait_end(0), 0);
+	sig_catch(SIGHUP);
+	sig_catch(SIGQUIT);
+	sig_hold(false);
+	ck_assert_int_eq(sig_next(), SIGHUP);
+	ck_assert_int_eq(sig_next(), 0);
+}
+END_TEST
+
 START_TEST(test_errno_kept)
 {
 	sig_catch(SIGUSR1);
@@ -170,6 +187,7 @@ main(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, test_caught);
 	tcase_add_test(tc, test_taken);
+	tcase_add_test(tc, test_wait_end);
 	tcase_add_test(tc, test_errno_kept);
 	tcase_add_test(tc, test_flood);
 	tcase_add_test(tc, test_init_again);
