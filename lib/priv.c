@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -77,4 +78,14 @@ priv_no_ambient(void)
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0UL, 0UL, 0UL) == 0)
 		return 0;
 	return errno == EINVAL ? 0 : -1; /* a kernel that has none */
+}
+
+int
+priv_hide_memory(void)
+{
+	const struct rlimit none = { 0, 0 };
+
+	if (setrlimit(RLIMIT_CORE, &none) == -1)
+		return -1;
+	return prctl(PR_SET_DUMPABLE, 0UL, 0UL, 0UL, 0UL);
 }

@@ -32,5 +32,11 @@ const char *priv_become(uid_t uid, gid_t gid, const gid_t *groups,
 /* What is exec'ed from now on inherits no capability; ours stay.  -1 with
  * errno. */
 int priv_no_ambient(void);
+/*
+ * Memory has keys in it: no core is written, and nobody but root can read it,
+ * trace us, or look into what /proc/PID keeps for our own user (environ, fd,
+ * exe).  What we exec is as open as any program.  -1 with errno.
+ */
+int priv_hide_memory(void);
 
 #endif

@@ -102,6 +102,8 @@ role_init(struct role *r, int argc, char **argv)
 	if (io_sanitize_stdio() == -1)
 		exit(EX_OSERR);
 	umask(077);
+	if (priv_hide_memory() == -1)
+		fatal("no core files");
 	title_init(argc, argv);
 	if ((text = getenv("QO_ROLE")) == NULL)
 		return;

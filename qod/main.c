@@ -20,6 +20,7 @@
 #include "notify.h"
 #include "options.h"
 #include "pidfile.h"
+#include "priv.h"
 #include "proc.h"
 #include "reload.h"
 #include "sig.h"
@@ -288,6 +289,8 @@ main(int argc, char **argv)
 	if (io_sanitize_stdio() == -1)
 		return 1;
 	umask(077);
+	if (priv_hide_memory() == -1)
+		fatal("no core files");
 	inherited = upgrade_inherited();
 	words = copy_words(argc, argv);
 	title_init(argc, argv);

@@ -113,6 +113,7 @@ spawn(const struct child *c, int ctl, struct qo_err *err)
 	s.fds[ROLE_FD_BOARD] = board_fd(c->q->board);
 	s.nfds = FIRST_FD;
 	s.no_core = true; /* it would have secrets in it */
+	s.no_new_privs = true;
 	s.umask = 077;
 	w.argv[0] = path;
 	pass_sockets(c, &s, &w);

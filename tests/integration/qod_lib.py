@@ -224,10 +224,11 @@ class Qod:
         found = []
         for pid in children(self.proc.pid):
             try:
-                exe = os.path.basename(os.readlink("/proc/%d/exe" % pid))
+                with open("/proc/%d/comm" % pid) as f:
+                    comm = f.read()
             except OSError:
                 continue
-            if exe.startswith("qo-" + name):
+            if comm.startswith("qo-" + name):
                 found.append(pid)
         return found
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import uuid
 
-from qod_lib import BIN, Qod, alive, case, children, eq, finish, until
+from qod_lib import BIN, Qod, Skip, alive, case, children, eq, finish, until
 
 QO = os.path.join(BIN, "qo")
 for program in ("qod", "qo-worker", "qo-store"):
@@ -30,7 +30,10 @@ HOSTILE = ("line one\\nlevel=error msg=forged\\r\\033[2J\\033]0;title\\007"
 def qo(q, *args, code=0):
     p = subprocess.run([QO, "-c", q.path("conf")] + list(args),
                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                       stderr=subprocess.PIPE, timeout=120, env=q.env)
+                       stderr=subprocess.PIPE, timeout=120, env=q.env,
+                       # The keys are of the roles' user.
+                       preexec_fn=None if args[0] == "ctl" else
+                       getattr(q, "become", None))
     p.out = p.stdout.decode(errors="replace")
     p.err = p.stderr.decode(errors="replace")
     if code is not None and p.returncode != code:
@@ -117,6 +120,12 @@ def family(pid):
     for c in children(pid):
         found += family(c)
     return found
+
+
+def parents(path):
+    while path != "/":
+        path = os.path.dirname(path)
+        yield path
 
 
 def read(path):
@@ -277,6 +286,63 @@ def _():
         eq(q.proc.wait(60), 78)
         assert re.search("level=error .*(Invalid|denied)", q.log_text())
         has_no_secret("the log", q.log_text(), [SECRET, TOKEN])
+
+
+def nobody():
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+
+
+def look(q, path):
+    """What another process of the roles' user is told when it reads that."""
+    p = subprocess.run(["/usr/bin/head", "-c", "1", path],
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       env={"LC_ALL": "C"}, cwd="/", preexec_fn=q.become,
+                       timeout=60)
+    return p.stdout, p.stderr.decode()
+
+
+@case("nobody_looks_into_a_process")
+def _():
+    """Those that hold keys: no rights, no core, and closed to others of the
+    same user, as handlers are."""
+    root = os.geteuid() == 0
+    uid = 65534 if root else os.geteuid()
+    with make("[qod]\nuser = nobody\n" if root else "") as q:
+        q.become = nobody if root else None
+        os.chmod(q.path("conf"), 0o644)
+        if root:
+            # All on the way has to be open to the user.
+            d = os.path.dirname(q.dir)
+            os.chmod(d, os.stat(d).st_mode | 0o711)
+            os.chmod(q.dir, 0o777)
+            q.env["TMPDIR"] = q.dir
+            if not all(os.stat(d).st_mode & 1 for d in parents(BIN)):
+                raise Skip("the programs are where only root can reach them")
+        q.start()
+        handler = run_all(q)[1]
+        pids = q.pids()
+        eq(len(pids), 3)
+        for pid in pids + [q.proc.pid]:
+            status = read("/proc/%d/status" % pid).decode()
+            if pid != q.proc.pid or not root:
+                assert re.search(r"(?m)^Uid:(\s+%d){4}$" % uid, status), status
+                assert re.search(r"(?m)^CapEff:\s+0+$", status), status
+            if pid != q.proc.pid:
+                assert re.search(r"(?m)^NoNewPrivs:\s+1$", status), status
+            assert re.search(r"(?m)^Umask:\s+0077$", status), status
+            assert re.search(rb"(?m)^Max core file size +0 +0 ",
+                             read("/proc/%d/limits" % pid))
+            # As somebody who debugs it would, and as gcore does.
+            for name in ("environ", "mem", "auxv", "maps"):
+                out, err = look(q, "/proc/%d/%s" % (pid, name))
+                eq(out, b"", name)
+                assert "Permission denied" in err, (name, err)
+        # What it runs is as open as any program of that user.
+        out, err = look(q, "/proc/%d/environ" % handler)
+        assert out and not err, (out, err)
+        eq(q.stop(), 0)
 
 
 finish()
