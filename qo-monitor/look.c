@@ -7,6 +7,7 @@
 
 #define SEC           1000
 #define DELETED_MS    (5 * SEC) /* a delete waits for its batch */
+#define CLAIM_MS      (5 * SEC)
 #define YOUNG_MS      (60 * SEC)
 #define CORRUPT_MS    (600 * SEC)
 #define IN_ORDER_MS   (3600 * SEC)
@@ -31,11 +32,13 @@ nothing_until(const struct qo_repair *r, struct qo_wall lo)
 		return after(lo, YOUNG_MS); /* a write under way */
 	if (r->entry.index == QO_INDEX_FAILED)
 		return until;
+	/* A lease's entry comes before the claim: soon there is a lease, which
+	 * may be a short one. */
 	if (r->entry.index == QO_INDEX_LEASES)
 		return t->status == QO_STATUS_RUNNING &&
 			qo_wall_is_set(t->lease_expires_at)
 		    ? t->lease_expires_at
-		    : after(lo, YOUNG_MS);
+		    : after(lo, CLAIM_MS);
 	if (qo_wall_is_set(t->expires_at) && t->expires_at.us < until.us)
 		return t->expires_at;
 	return until;

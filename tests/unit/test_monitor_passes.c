@@ -311,6 +311,32 @@ put_entry(const char *id, enum qo_index index, int64_t generation)
 	qo_s3_req_fini(&r);
 }
 
+/* Seen between a claim's entry and the claim, which may be for a few seconds
+ * only: that is no reason to look away for longer. */
+START_TEST(test_claim_under_way)
+{
+	struct qo_wall soon;
+	char key[QO_KEY_SIZE];
+	struct scene sc;
+	struct pass p;
+
+	make(&sc, PENDING, 0, 3);
+	put_entry(sc.id, QO_INDEX_LEASES, 1);
+	conf.orphan_grace_ms = 20 * 60 * 1000;
+	pass_init(&p, &mon, "leases/", 4);
+	p.done = on_turn;
+	p.min_age_ms = ANY_AGE;
+	turn(&p);
+	ck_assert_uint_eq(live_store_count(&st, "leases/", key), 1);
+	soon = qo_queue_now(st.q);
+	ck_assert_uint_eq(later_count(p.later), 1);
+	soon.us += 10 * QO_US_PER_SEC;
+	ck_assert(!later_is(p.later, key, soon));
+	pass_fini(&p);
+	scene_fini(&sc);
+}
+END_TEST
+
 static const struct {
 	enum qo_index index;
 	int64_t generation;
@@ -628,6 +654,7 @@ main(void)
 	tcase_add_test(tc, test_alive);
 	tcase_add_test(tc, test_not_twice);
 	tcase_add_test(tc, test_two_monitors);
+	tcase_add_test(tc, test_claim_under_way);
 	tcase_add_loop_test(tc, test_orphan, 0, (int)NORPHANS);
 	tcase_add_test(tc, test_expires);
 	tcase_add_test(tc, test_bounded);
