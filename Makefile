@@ -180,10 +180,10 @@ $(HANDLERS): %: %.o $(B)/libqo.a
 	$(LINK) -o $@ $^ $(LDLIBS)
 
 $(B)/bench/bench_store: $(B)/bench/lean.o $(B)/bench/constant.o \
-    $(B)/tests/integration/storeproc.o
-$(B)/bench/bench_s3: $(B)/bench/constant.o
-$(B)/bench/bench_worker: $(B)/tests/integration/storeproc.o \
-    $(B)/tests/unit/faultproxy.o
+    $(B)/bench/usage.o $(B)/tests/integration/storeproc.o
+$(B)/bench/bench_s3: $(B)/bench/constant.o $(B)/bench/usage.o
+$(B)/bench/bench_worker: $(B)/bench/usage.o \
+    $(B)/tests/integration/storeproc.o $(B)/tests/unit/faultproxy.o
 
 # What tests qo-store's own modules links all of it but main.
 OF_STORE := $(filter $(B)/tests/unit/test_store_% \

@@ -20,6 +20,7 @@
 #include "log.h"
 #include "loop.h"
 #include "s3.h"
+#include "usage.h"
 
 #define IN_FLIGHT 64
 #define REQUESTS  20000
@@ -52,21 +53,6 @@ keep_best(struct figures *best, double cpu, double wall_us)
 		best->cpu_us = cpu / REQUESTS;
 	if (REQUESTS / wall_us * 1e6 > best->per_s)
 		best->per_s = REQUESTS / wall_us * 1e6;
-}
-
-static double
-rss_mib(void)
-{
-	FILE *fp = fopen("/proc/self/status", "re");
-	char line[128];
-	long kib = 0;
-
-	while (fp != NULL && fgets(line, sizeof(line), fp) != NULL)
-		if (strncmp(line, "VmRSS:", 6) == 0)
-			kib = strtol(line + 6, NULL, 10);
-	if (fp != NULL)
-		fclose(fp);
-	return (double)kib / 1024;
 }
 
 /* The bare loop */
@@ -238,7 +224,7 @@ main(void)
 		run.reqs[i].arg = &run;
 	}
 	our_round(l, &run, &ours);
-	rss = rss_mib(); /* before the bare loop adds its own */
+	rss = rss_mib(getpid()); /* before the bare loop adds its own */
 	headers = bare_headers();
 	multi = curl_multi_init();
 	curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)IN_FLIGHT);

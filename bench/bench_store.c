@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../tests/integration/storeproc.h"
@@ -25,6 +24,7 @@
 #include "io.h"
 #include "lean.h"
 #include "log.h"
+#include "usage.h"
 #include "xalloc.h"
 
 #define CONNECTIONS 16
@@ -59,35 +59,6 @@ show(const char *what, double value, const char *unit, const char *asked)
 {
 	printf("%-46s %10.1f %-6s %s\n", what, value, unit, asked);
 	fflush(stdout);
-}
-
-/* CPU seconds of a process so far, all its threads. */
-static double
-cpu_of(pid_t pid)
-{
-	struct timespec ts;
-	clockid_t id;
-
-	if (clock_getcpuclockid(pid, &id) != 0 || clock_gettime(id, &ts) == -1)
-		fatalx("no CPU clock of process %d", (int)pid);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-static double
-rss_mib(pid_t pid)
-{
-	char path[64], line[128];
-	long kib = 0;
-	FILE *fp;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	fp = fopen(path, "re");
-	while (fp != NULL && fgets(line, sizeof(line), fp) != NULL)
-		if (strncmp(line, "VmRSS:", 6) == 0)
-			kib = strtol(line + 6, NULL, 10);
-	if (fp != NULL)
-		fclose(fp);
-	return (double)kib / 1024;
 }
 
 /* The disk alone: us for one fdatasync of 4 KiB that were appended. */

@@ -24,7 +24,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../tests/integration/storeproc.h"
@@ -34,6 +33,7 @@
 #include "log.h"
 #include "qo.h"
 #include "s3.h"
+#include "usage.h"
 #include "walk.h"
 #include "xalloc.h"
 
@@ -111,43 +111,6 @@ show(const char *what, double value, const char *unit, const char *fmt, ...)
 	va_end(ap);
 	putchar('\n');
 	fflush(stdout);
-}
-
-static double
-cpu_of(pid_t pid)
-{
-	struct timespec ts;
-	clockid_t id;
-
-	if (clock_getcpuclockid(pid, &id) != 0 || clock_gettime(id, &ts) == -1)
-		fatalx("no CPU clock of process %d", (int)pid);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-static double
-cpu_of_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-static double
-rss_mib(pid_t pid)
-{
-	char path[64], line[128];
-	long kib = 0;
-	FILE *fp;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	fp = fopen(path, "re");
-	while (fp != NULL && fgets(line, sizeof(line), fp) != NULL)
-		if (strncmp(line, "VmRSS:", 6) == 0)
-			kib = strtol(line + 6, NULL, 10);
-	if (fp != NULL)
-		fclose(fp);
-	return (double)kib / 1024;
 }
 
 static int
@@ -445,7 +408,7 @@ measure_spawns(void)
 static double
 measure_mode(const char *type, size_t n, pid_t worker)
 {
-	double cpu[3] = { cpu_of(worker), cpu_of(store.pid), cpu_of_us() };
+	double cpu[3] = { cpu_of(worker), cpu_of(store.pid), cpu_of(getpid()) };
 	struct qo_mono start;
 	struct load l;
 	double took;
@@ -461,7 +424,7 @@ measure_mode(const char *type, size_t n, pid_t worker)
 	    "  CPU of each task", "", "",
 	    (cpu_of(worker) - cpu[0]) * 1e6 / (double)n,
 	    (cpu_of(store.pid) - cpu[1]) * 1e6 / (double)n,
-	    (cpu_of_us() - cpu[2]) * 1e6 / (double)n);
+	    (cpu_of(getpid()) - cpu[2]) * 1e6 / (double)n);
 	return (double)n / took;
 }
 
