@@ -3,7 +3,7 @@
  *
  * handlers.c has the sections and starts their processes; run.c has what both
  * modes have in common: time, stopping, how it ended; exec.c and serve.c have
- * the processes.
+ * the processes, serve_talk.c the lines that go between us and those of serve.
  */
 #ifndef RUN_INT_H
 #define RUN_INT_H
@@ -36,7 +36,7 @@ struct section {
 	char *unusable; /* why no attempt can start; NULL: it can */
 	size_t reserved;
 	bool wanted; /* somebody was refused */
-	/* serve.c's */
+	/* serve.c's and serve_talk.c's */
 	struct instances idle, busy, ending;
 	size_t live;           /* idle and busy ones */
 	int64_t delay_ms;      /* of the last back-off; 0: all is well */
