@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "batch.h"
+#include "schedule_list.h"
 #include "schedule_ops.h"
 #include "scheduleview.h"
 #include "taskview.h"
@@ -84,8 +85,8 @@ add_row(struct out_table *t, const struct qo_schedule *s)
 }
 
 static void
-on_record(struct schedulelist *l, const struct qo_schedule *s, const char *text,
-    size_t len)
+on_record(struct qo_schedule_list *l, const struct qo_schedule *s,
+    const char *text, size_t len)
 {
 	struct list *list = l->arg;
 
@@ -96,7 +97,7 @@ on_record(struct schedulelist *l, const struct qo_schedule *s, const char *text,
 }
 
 static void
-on_corrupt(struct schedulelist *l, const char *key, const char *why)
+on_corrupt(struct qo_schedule_list *l, const char *key, const char *why)
 {
 	struct list *list = l->arg;
 
@@ -108,7 +109,7 @@ static enum exit_code
 run_list(struct session *s, const struct opts *o)
 {
 	struct list list = { .table = NULL };
-	struct schedulelist l = {
+	struct qo_schedule_list l = {
 		.record = on_record, .corrupt = on_corrupt, .arg = &list
 	};
 	enum exit_code code;
@@ -123,7 +124,7 @@ run_list(struct session *s, const struct opts *o)
 		    sizeof(cols) / sizeof(cols[0]));
 	else
 		out_list_begin(&list.out, list.format);
-	rc = schedulelist_read(&l);
+	rc = qo_schedule_list_read(&l);
 	if (list.format == OUT_TEXT)
 		out_table_print(list.table);
 	else

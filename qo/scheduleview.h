@@ -1,6 +1,6 @@
 /*
  * scheduleview.h - what the commands on schedules share: times in the zone of
- * a schedule, and reading them all.
+ * a schedule, and how they are shown.
  */
 #ifndef SCHEDULEVIEW_H
 #define SCHEDULEVIEW_H
@@ -21,22 +21,5 @@ void scheduleview_next(const struct qo_schedule *s, struct qo_wall now);
 void scheduleview_show(const struct qo_schedule *s, struct qo_wall now);
 /* The record as it is stored, as one document. */
 enum exit_code scheduleview_json(const struct qo_schedule *s);
-
-/* Every schedule of the queue, in the order of their ids. */
-struct schedulelist {
-	/* in */
-	struct qo_queue *q;
-	/* text is the record as it is stored */
-	void (*record)(struct schedulelist *l, const struct qo_schedule *s,
-	    const char *text, size_t len);
-	/* Something under schedules/ that is none. */
-	void (*corrupt)(struct schedulelist *l, const char *key,
-	    const char *why);
-	void *arg;
-	/* out */
-	struct qo_err err;
-};
-
-enum qo_rc schedulelist_read(struct schedulelist *l);
 
 #endif

@@ -1,16 +1,15 @@
-/* scheduleview.h: reading all schedules. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fetch.h"
 #include "schedule_change.h"
-#include "scheduleview.h"
+#include "schedule_list.h"
 #include "walk.h"
 #include "xalloc.h"
 
 struct reading {
-	struct schedulelist *l;
+	struct qo_schedule_list *l;
 	struct qo_walk walk;
 	struct qo_fetch fetch;
 	char **keys;
@@ -30,7 +29,7 @@ on_name(struct qo_fetch *f, size_t i, char key[QO_KEY_SIZE],
 }
 
 static void
-give(struct schedulelist *l, struct qo_s3_req *req)
+give(struct qo_schedule_list *l, struct qo_s3_req *req)
 {
 	char id[QO_NAME_MAX + 1];
 	struct qo_schedule s;
@@ -103,7 +102,7 @@ on_walked(struct qo_walk *w)
 }
 
 enum qo_rc
-schedulelist_read(struct schedulelist *l)
+qo_schedule_list_read(struct qo_schedule_list *l)
 {
 	struct reading *r = xcalloc(1, sizeof(*r));
 	struct qo_queue *q = l->q;
