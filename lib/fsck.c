@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "ends.h"
-#include "fsck.h"
+#include "fsck_int.h"
 #include "need.h"
 #include "repair.h"
 #include "scan.h"
@@ -41,7 +41,7 @@ struct shard {
 
 static const char *const kind_names[] = { "corrupt", "bad-key", "wrong-shard",
 	"incomplete", "no-entry", "no-payload", "entry-no-task", "entry-dead",
-	"entry-ahead" };
+	"entry-ahead", "schedule-time", "schedule-run" };
 
 static const enum qo_index all_indexes[] = { QO_INDEX_READY_HIGH,
 	QO_INDEX_READY, QO_INDEX_READY_LOW, QO_INDEX_LEASES, QO_INDEX_FAILED };
@@ -52,8 +52,8 @@ qo_fsck_kind_name(enum qo_fsck_kind kind)
 	return kind_names[kind];
 }
 
-static void
-report(struct qo_fsck *f, enum qo_fsck_kind kind, const char *key,
+void
+qo_fsck_report(struct qo_fsck *f, enum qo_fsck_kind kind, const char *key,
     const char *detail, bool repaired)
 {
 	struct qo_fsck_problem p = { kind, key, detail, repaired };
@@ -126,10 +126,10 @@ on_task(struct qo_scan *sc, const struct qo_task *t, const char *text,
 	(void)qo_key_task(&s->f->q->layout, t->id, key);
 	qo_uuid_shard(t->id, s->f->q->layout.shard_width, shard);
 	if (t->shard == NULL || strcmp(t->shard, shard) != 0)
-		report(s->f, QO_FSCK_WRONG_SHARD, key,
+		qo_fsck_report(s->f, QO_FSCK_WRONG_SHARD, key,
 		    t->shard != NULL ? t->shard : "no shard", false);
 	if ((why = missing_member(t)) != NULL)
-		report(s->f, QO_FSCK_INCOMPLETE, key, why, false);
+		qo_fsck_report(s->f, QO_FSCK_INCOMPLETE, key, why, false);
 	if (qo_need_of(t, &e))
 		add_need(s, &e, t->rev);
 	/* Of one that is being removed they go first. */
@@ -145,7 +145,7 @@ on_corrupt(struct qo_scan *sc, const char *key, const char *why)
 {
 	struct shard *s = sc->arg;
 
-	report(s->f, QO_FSCK_CORRUPT, key, why, false);
+	qo_fsck_report(s->f, QO_FSCK_CORRUPT, key, why, false);
 }
 
 static enum qo_rc
@@ -186,8 +186,8 @@ check_payloads(struct shard *s, struct qo_err *err)
 		qo_s3_req_init(&r, QO_S3_HEAD, q->bucket, s->payloads[i].key);
 		rc = qo_s3_outcome_rc(qo_s3_wait(q->s3, &r));
 		if (rc == QO_NOENT)
-			report(s->f, QO_FSCK_NO_PAYLOAD, s->payloads[i].key, "",
-			    false);
+			qo_fsck_report(s->f, QO_FSCK_NO_PAYLOAD,
+			    s->payloads[i].key, "", false);
 		else if (rc != QO_OK)
 			*err = r.res.err;
 		qo_s3_req_fini(&r);
@@ -214,7 +214,7 @@ on_entry(struct qo_walk *w, const struct qo_s3_entry *e)
 	s->f->entries++;
 	if (qo_entry_parse(&s->f->q->layout, e->key, strlen(e->key),
 		&n->entry) == -1) {
-		report(s->f, QO_FSCK_BAD_KEY, e->key, "", false);
+		qo_fsck_report(s->f, QO_FSCK_BAD_KEY, e->key, "", false);
 		return true;
 	}
 	n->modified = e->last_modified;
@@ -327,7 +327,7 @@ miss(struct shard *s, const struct need *n, struct qo_err *err)
 		(void)qo_key_task(&q->layout, t.id, key);
 		(void)qo_key_entry(&q->layout, &n->entry, detail);
 		if (need.missing)
-			report(s->f, QO_FSCK_NO_ENTRY, key, detail,
+			qo_fsck_report(s->f, QO_FSCK_NO_ENTRY, key, detail,
 			    need.repaired);
 		qo_need_fini(&need);
 	}
@@ -355,8 +355,8 @@ check_needs(struct shard *s, struct qo_err *err)
 
 /* Entries without a need */
 
-static bool
-is_young(const struct qo_fsck *f, struct qo_wall modified)
+bool
+qo_fsck_is_young(const struct qo_fsck *f, struct qo_wall modified)
 {
 	struct qo_wall lo;
 
@@ -378,7 +378,7 @@ pick_suspects(struct shard *s)
 		    bsearch(&want, s->needs, s->nneeds, sizeof(want),
 			by_need) != NULL)
 			continue;
-		if (is_young(s->f, s->entries[i].modified))
+		if (qo_fsck_is_young(s->f, s->entries[i].modified))
 			s->f->young++;
 		else
 			s->suspects[s->nsuspects++] = s->entries[i];
@@ -441,7 +441,7 @@ check_suspect(struct shard *s, const struct found *e, struct qo_err *err)
 	if (rc != QO_OK && rc != QO_NOENT)
 		return rc;
 	if (bad)
-		report(s->f, kind, key, detail, repair_entry(s, e));
+		qo_fsck_report(s->f, kind, key, detail, repair_entry(s, e));
 	return QO_OK;
 }
 
@@ -490,6 +490,8 @@ qo_fsck_run(struct qo_fsck *f, struct qo_err *err)
 		free(s.payloads);
 		free(s.suspects);
 	}
+	if (rc == QO_OK)
+		rc = qo_fsck_schedules(f, err);
 	qo_queue_flush(f->q);
 	return rc;
 }

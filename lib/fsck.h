@@ -1,18 +1,20 @@
 /*
  * fsck.h - walk everything and find what breaks a rule.
  *
- * Shard by shard: all tasks, then the entries of the indexes.  It may run
- * beside workers.  A task whose entry is not there is read again before it
- * is reported: by R1 and R2 the entry of an unchanged task can not have gone
- * in between.  An entry that is dead or ahead of its task is reported only
- * when it is older than the grace period; until then it is somebody's write
- * under way, or waits to be deleted.
+ * Shard by shard all tasks, then the entries of the indexes; the schedules at
+ * last.  It may run beside workers.  A task whose entry is not there is read
+ * again before it is reported: by R1 and R2 the entry of an unchanged task can
+ * not have gone in between.  What may be somebody's write under way, or wait
+ * to be deleted, is reported only when it is older than the grace period: an
+ * entry that is dead or ahead of its task, and runs of a schedule that were
+ * decided and are not known to be submitted.
  *
  * Synchronous: it runs the loop of the queue.
  */
 #ifndef QO_FSCK_H
 #define QO_FSCK_H
 
+#include "conf.h"
 #include "queue.h"
 #include "task.h"
 
@@ -21,7 +23,7 @@
 #define QO_FSCK_OFFLINE_MS (INT64_C(-86400000))
 
 enum qo_fsck_kind {
-	QO_FSCK_CORRUPT = 0,   /* an object that is no task: left alone */
+	QO_FSCK_CORRUPT = 0,   /* no task, no schedule: left alone */
 	QO_FSCK_BAD_KEY,       /* a name under an index that is no entry */
 	QO_FSCK_WRONG_SHARD,   /* the task says another shard than its id */
 	QO_FSCK_INCOMPLETE,    /* running without a lease, and the like */
@@ -30,6 +32,8 @@ enum qo_fsck_kind {
 	QO_FSCK_ENTRY_NO_TASK, /* an entry without a task */
 	QO_FSCK_ENTRY_DEAD,    /* an entry that nobody removed (R3) */
 	QO_FSCK_ENTRY_AHEAD,   /* an entry of a write that never came */
+	QO_FSCK_SCHEDULE_TIME, /* its next time can not be right */
+	QO_FSCK_SCHEDULE_RUN,  /* runs that were decided and not confirmed */
 	QO_FSCK_KINDS          /* how many */
 };
 
@@ -44,14 +48,16 @@ struct qo_fsck {
 	/* in */
 	struct qo_queue *q;
 	bool repair;
-	/* Entries younger than this are left alone; at least
+	/* What is younger than this is left alone; at least
 	 * QO_ORPHAN_GRACE_MIN_MS, or QO_FSCK_OFFLINE_MS. */
 	int64_t grace_ms;
+	/* Of runs that a repair submits; borrowed. */
+	const struct conf_submit *submit;
 	void (*problem)(struct qo_fsck *f, const struct qo_fsck_problem *p);
 	void (*progress)(struct qo_fsck *f); /* may be NULL */
 	void *arg;
 	/* out */
-	size_t tasks, entries;
+	size_t tasks, entries, schedules;
 	size_t young; /* entries that were left alone for their age */
 	size_t found[QO_FSCK_KINDS];
 	size_t repaired;

@@ -345,6 +345,8 @@ consider(struct qo_fire *f)
 
 	if (s->nfiring > 0)
 		carry_out(f);
+	else if (f->only_decided)
+		end(f, QO_OK, NULL);
 	else if (asks_previous(s, qo_queue_now(f->change.q)))
 		look_at_previous(f);
 	else

@@ -31,6 +31,7 @@ struct qo_fire {
 	struct qo_schedule_change change; /* first; its record is at hand when
 					   * loaded, and the result */
 	const struct conf_submit *conf;
+	bool only_decided; /* does what is in firing and decides nothing */
 	void (*done)(struct qo_fire *f);
 	void *arg;
 

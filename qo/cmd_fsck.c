@@ -47,9 +47,10 @@ print_summary(const struct qo_fsck *f, struct state *st)
 
 	if (!st->json) {
 		out_line("%zu tasks, %zu index entries (%zu too young to "
-			 "judge), %zu problems, %zu of them repaired",
-		    f->tasks, f->entries, f->young, f->broken + f->repaired,
-		    f->repaired);
+			 "judge), %zu schedules, %zu problems, %zu of them "
+			 "repaired",
+		    f->tasks, f->entries, f->young, f->schedules,
+		    f->broken + f->repaired, f->repaired);
 		return;
 	}
 	buf_init(&b, st->list.len + 4096);
@@ -60,6 +61,7 @@ print_summary(const struct qo_fsck *f, struct state *st)
 	out_json_int(&b, "tasks", (int64_t)f->tasks);
 	out_json_int(&b, "entries", (int64_t)f->entries);
 	out_json_int(&b, "young", (int64_t)f->young);
+	out_json_int(&b, "schedules", (int64_t)f->schedules);
 	out_json_int(&b, "repaired", (int64_t)f->repaired);
 	out_json_int(&b, "broken", (int64_t)f->broken);
 	out_json_raw(&b, "problems", &list);
@@ -88,6 +90,7 @@ run(struct session *s, const struct opts *o)
 	f.repair = opts_has(o, "repair");
 	f.grace_ms = opts_has(o, "offline") ? QO_FSCK_OFFLINE_MS
 					    : s->conf->monitor.orphan_grace_ms;
+	f.submit = &s->conf->submit;
 	f.problem = on_problem;
 	f.progress = on_progress;
 	f.arg = &st;
@@ -104,7 +107,9 @@ run(struct session *s, const struct opts *o)
 
 static const struct opt opts[] = {
 	{ "repair", 0, NULL,
-	    "Write missing index entries and remove dead ones.", false },
+	    "Write missing index entries, remove dead ones, and submit runs of "
+	    "schedules that were decided.",
+	    false },
 	{ "offline", 0, NULL,
 	    "Nothing else uses the queue now: judge entries of any age.",
 	    false },
@@ -116,11 +121,12 @@ const struct cmd cmd_fsck = {
 	.name = "fsck",
 	.run = run,
 	.opts = opts,
-	.summary = "check every task and index entry against the rules",
+	.summary = "check every task, index entry and schedule",
 	.help =
-	    "Reads all tasks and all index entries, and prints a line for each "
-	    "that breaks a rule.  It may run beside workers: entries that are "
-	    "younger than [monitor] orphan_grace may belong to a write under "
-	    "way and are only counted.  Objects that are no tasks are "
-	    "reported and never changed.",
+	    "Reads all tasks, all index entries and all schedules, and prints "
+	    "a line for each that breaks a rule.  It may run beside workers: "
+	    "what is younger than [monitor] orphan_grace may belong to a write "
+	    "under way and is left alone.  Objects that are neither task nor "
+	    "schedule are reported and never changed, nor is the next time of "
+	    "a schedule: pausing and resuming it finds a new one.",
 };

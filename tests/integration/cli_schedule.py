@@ -190,6 +190,37 @@ def _():
     qo("schedule", "delete", "w")
 
 
+@case("schedule and fsck")
+def _():
+    due = "2026-01-01T00:00:00Z"
+    s3.put("/queue/schedules/left.json", json.dumps({
+        "id": "left", "cron": "@daily", "task_type": "t", "paused": True,
+        "last_due": due, "updated_at": due, "firing": [due]}).encode())
+    s3.put("/queue/schedules/late.json", json.dumps({
+        "id": "late", "cron": "@daily", "task_type": "t",
+        "next_due": "2099-01-01T00:00:00Z"}).encode())
+    out = qo("fsck", code=1).stdout
+    for line in (r"^schedule-run +schedules/left\.json: 1 of 1 runs from "
+                 r"2026-01-01T\S+ on have no task$",
+                 r"^schedule-time +schedules/late\.json: next_due "
+                 r"2099-01-01T\S+, but \S+ is due before$",
+                 r", 2 problems, 0 of them repaired$"):
+        if not re.search(line, out, re.M):
+            raise AssertionError("%r is not in %r" % (line, out))
+    # The one is submitted, the other left to people.
+    r = json.loads(qo("fsck", "--repair", "--json", code=1).stdout)
+    eq({p["key"]: p["repaired"] for p in r["problems"]},
+       {"schedules/left.json": True, "schedules/late.json": False})
+    tasks = json.loads(qo("list", "--json").stdout)
+    eq(len([t for t in tasks if t["submitted_by"] == "schedule:left"]), 1)
+    eq("firing" in record("left"), False)
+    qo("schedule", "pause", "late")
+    qo("schedule", "resume", "late")
+    qo("fsck")
+    qo("schedule", "delete", "left")
+    qo("schedule", "delete", "late")
+
+
 @case("schedule delete")
 def _():
     eq(qo("schedule", "delete", "b").stdout, "deleted b\n")

@@ -10,12 +10,18 @@
 #include "commit.h"
 #include "fsck.h"
 #include "live_store.h"
+#include "rfc3339.h"
+#include "schedule_ops.h"
 #include "submit.h"
 
 #define nitems(a) (sizeof(a) / sizeof((a)[0]))
 #define AT_ONCE   QO_FSCK_OFFLINE_MS
 
 static struct live_store st;
+static const struct conf_submit defaults = { .timeout_ms = 60000,
+	.retry_initial_interval_ms = 1000,
+	.retry_max_interval_ms = 60000,
+	.retry_multiplier = 2.0 };
 static char pending[QO_UUID_SIZE], running[QO_UUID_SIZE], failed[QO_UUID_SIZE];
 static char seen[4096]; /* the problems of the last run */
 
@@ -37,6 +43,7 @@ check(bool repair, int64_t grace_ms)
 	f.q = st.q;
 	f.repair = repair;
 	f.grace_ms = grace_ms;
+	f.submit = &defaults;
 	f.problem = on_problem;
 	seen[0] = '\0';
 	ck_assert_msg(qo_fsck_run(&f, &err) == QO_OK, "%s", err.msg);
@@ -80,6 +87,22 @@ make_task(char id[QO_UUID_SIZE], bool claim, const enum qo_outcome *end)
 }
 
 static void
+make_schedule(const char *id, bool paused)
+{
+	struct qo_schedule want, got;
+	struct qo_err err = { 0 };
+
+	qo_schedule_init(&want);
+	want.id = id;
+	want.cron = "* * * * *";
+	want.task_type = "t";
+	want.paused = paused;
+	ck_assert_msg(qo_schedule_put(st.q, &want, false, &got, &err) == QO_OK,
+	    "%s", err.msg);
+	qo_schedule_fini(&got);
+}
+
+static void
 setup(void)
 {
 	static const enum qo_outcome fails = QO_OUTCOME_FAILED,
@@ -91,6 +114,8 @@ setup(void)
 	make_task(running, true, NULL);
 	make_task(failed, true, &fails);
 	make_task(done, true, &completes);
+	make_schedule("good", false);
+	make_schedule("paused", true);
 	qo_queue_flush(st.q);
 }
 
@@ -245,6 +270,87 @@ claim_left(void)
 	put_entry(QO_INDEX_LEASES, pending, 1, 0);
 }
 
+/* One of every minute, with these members. */
+static void
+put_schedule(const char *members)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text),
+	    "{\"id\":\"a\",\"cron\":\"* * * * *\",\"task_type\":\"t\",%s}",
+	    members);
+	put("qo", "schedules/a.json", text);
+}
+
+static void
+corrupt_schedule(void)
+{
+	put("qo", "schedules/a.json", "{\"id\":\"a\"}");
+}
+
+static void
+other_schedule(void)
+{
+	put("qo", "schedules/b.json",
+	    "{\"id\":\"a\",\"cron\":\"* * * * *\",\"task_type\":\"t\"}");
+}
+
+static void
+newer_schedule(void)
+{
+	put_schedule("\"format\":2");
+}
+
+static void
+alien_schedule(void)
+{
+	put("qo", "schedules/notes.txt", "hello");
+}
+
+static void
+no_zone(void)
+{
+	put_schedule("\"timezone\":\"Mars/Olympus\"");
+}
+
+static void
+due_late(void)
+{
+	put_schedule("\"next_due\":\"2099-01-01T00:00:00Z\"");
+}
+
+static void
+due_again(void)
+{
+	put_schedule("\"last_due\":\"2026-01-01T00:01:00Z\","
+		     "\"next_due\":\"2026-01-01T00:01:00Z\"");
+}
+
+/* Its task was never submitted. */
+static void
+not_run(void)
+{
+	put_schedule("\"last_due\":\"2026-01-01T00:01:00Z\","
+		     "\"next_due\":\"2026-01-01T00:02:00Z\","
+		     "\"updated_at\":\"2026-01-01T00:01:01Z\","
+		     "\"firing\":[\"2026-01-01T00:01:00Z\"]");
+}
+
+/* By hand: the time of writing is missing. */
+static void
+not_run_by_hand(void)
+{
+	put_schedule("\"firing\":[\"2026-01-01T00:01:00Z\"]");
+}
+
+static void
+can_not_run(void)
+{
+	put("qo", "schedules/a.json",
+	    "{\"id\":\"a\",\"cron\":\"* * * * *\",\"workflow\":\"w\","
+	    "\"firing\":[\"2026-01-01T00:01:00Z\"]}");
+}
+
 static const struct {
 	void (*damage)(void);
 	const char *found, *repaired, *after;
@@ -262,6 +368,16 @@ static const struct {
 	{ dead, "entry-dead ", "entry-dead+ ", "" },
 	{ ahead, "entry-ahead ", "entry-ahead+ ", "" },
 	{ claim_left, "entry-ahead ", "entry-ahead+ ", "" },
+	{ corrupt_schedule, "corrupt ", "corrupt ", "corrupt " },
+	{ other_schedule, "corrupt ", "corrupt ", "corrupt " },
+	{ newer_schedule, "corrupt ", "corrupt ", "corrupt " },
+	{ alien_schedule, "corrupt ", "corrupt ", "corrupt " },
+	{ no_zone, "schedule-time ", "schedule-time ", "schedule-time " },
+	{ due_late, "schedule-time ", "schedule-time ", "schedule-time " },
+	{ due_again, "schedule-time ", "schedule-time ", "schedule-time " },
+	{ not_run, "schedule-run ", "schedule-run+ ", "" },
+	{ not_run_by_hand, "schedule-run ", "schedule-run+ ", "" },
+	{ can_not_run, "schedule-run ", "schedule-run ", "schedule-run " },
 };
 
 START_TEST(test_damage)
@@ -289,6 +405,7 @@ START_TEST(test_sound)
 	ck_assert_str_eq(seen, "");
 	ck_assert_uint_eq(f.tasks, 4);
 	ck_assert_uint_eq(f.entries, 3);
+	ck_assert_uint_eq(f.schedules, 2);
 	ck_assert_uint_eq(f.broken + f.repaired + f.young, 0);
 }
 END_TEST
@@ -308,6 +425,52 @@ START_TEST(test_young)
 }
 END_TEST
 
+/* What was decided is done, once, and nothing more is decided. */
+START_TEST(test_run)
+{
+	static const char when[] = "2026-01-01T00:01:00Z";
+	char id[QO_UUID_SIZE];
+	struct qo_err err = { 0 };
+	struct qo_schedule s;
+	struct qo_wall due;
+	struct qo_task t;
+	struct qo_fsck f;
+
+	not_run();
+	check(true, AT_ONCE);
+	f = check(false, AT_ONCE);
+	ck_assert_uint_eq(f.tasks, 5);
+	ck_assert_int_eq(qo_rfc3339_parse(when, strlen(when), &due), 0);
+	qo_schedule_task_id(st.q->prefix, "a", due, id);
+	live_store_task(&st, id, &t);
+	ck_assert_int_eq(t.available_at.us, due.us);
+	ck_assert_str_eq(t.submitted_by, "schedule:a");
+	qo_task_fini(&t);
+	ck_assert_int_eq(qo_schedule_read(st.q, "a", &s, &err), QO_OK);
+	ck_assert_uint_eq(s.nfiring, 0);
+	ck_assert_int_eq(s.next_due.us, due.us + 60 * QO_US_PER_SEC);
+	qo_schedule_fini(&s);
+}
+END_TEST
+
+/* A monitor may be at it. */
+START_TEST(test_run_young)
+{
+	char now[QO_RFC3339_SIZE], text[256];
+	struct qo_fsck f;
+
+	qo_rfc3339_print(qo_queue_now(st.q), now);
+	snprintf(text, sizeof(text),
+	    "\"firing\":[\"2026-01-01T00:01:00Z\"],\"updated_at\":\"%s\"", now);
+	put_schedule(text);
+	f = check(true, 17 * 60 * 1000);
+	ck_assert_str_eq(seen, "");
+	ck_assert_uint_eq(f.tasks, 4);
+	check(false, AT_ONCE);
+	ck_assert_str_eq(seen, "schedule-run ");
+}
+END_TEST
+
 int
 main(void)
 {
@@ -321,6 +484,8 @@ main(void)
 	tcase_add_test(tc, test_sound);
 	tcase_add_loop_test(tc, test_damage, 0, (int)nitems(cases));
 	tcase_add_test(tc, test_young);
+	tcase_add_test(tc, test_run);
+	tcase_add_test(tc, test_run_young);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);
