@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -380,6 +381,13 @@ log_event(enum log_level level, const char *msg, ...)
 		va_end(ap);
 	}
 	errno = save;
+}
+
+const char *
+log_num(char text[LOG_NUM_SIZE], int64_t n)
+{
+	snprintf(text, LOG_NUM_SIZE, "%" PRId64, n);
+	return text;
 }
 
 void

@@ -11,6 +11,7 @@
 #define LOG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum log_level {
 	LOG_LVL_ERROR = 0,
@@ -55,6 +56,10 @@ void log_errorx(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  */
 void log_event(enum log_level level, const char *msg, ...)
     __attribute__((sentinel));
+/* A number as such a value; the text lives as long as the block it is in. */
+#define LOG_NUM_SIZE 24
+#define LOG_NUM(n)   log_num((char[LOG_NUM_SIZE]){ "" }, (int64_t)(n))
+const char *log_num(char text[LOG_NUM_SIZE], int64_t n);
 
 /* The process can not go on: logs and exits with status 1. */
 void fatal(const char *fmt, ...)

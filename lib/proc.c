@@ -309,7 +309,7 @@ static void
 send_signal(pid_t to, int signo)
 {
 	if (kill(to, signo) == -1 && errno != ESRCH)
-		log_warn("kill pid=%d signal=%d", (int)to, signo);
+		log_warn("kill %d with signal %d", (int)to, signo);
 }
 
 void

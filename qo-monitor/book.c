@@ -141,7 +141,8 @@ take(struct book_entry *e, struct qo_s3_req *r)
 	if (e->usable)
 		e->s = s;
 	else
-		log_warnx("schedule=%s is left alone: %s", e->id, err.msg);
+		log_event(LOG_LVL_WARN, "a schedule is left alone", "schedule",
+		    e->id, "error", err.msg, NULL);
 }
 
 static bool

@@ -32,14 +32,12 @@ report_reclaimed(struct monitor *m, const struct qo_repair *r)
 {
 	const struct qo_task *t = &r->change.task;
 	bool died = r->dead_lease != NULL;
-	char attempt[24];
 
 	board_add(m->area, died ? BOARD_RECOVERED : BOARD_RECLAIMED, 1);
 	count_end(m, t);
-	snprintf(attempt, sizeof(attempt), "%lld", (long long)t->attempt);
 	log_event(LOG_LVL_WARN, died ? "worker died" : "lease ran out", "task",
-	    t->id, "type", t->task_type, "attempt", attempt, "lease",
-	    t->nerrors > 0 ? t->errors[t->nerrors - 1].lease_id : NULL,
+	    t->id, "type", t->task_type, "attempt", LOG_NUM(t->attempt),
+	    "lease", t->nerrors > 0 ? t->errors[t->nerrors - 1].lease_id : NULL,
 	    "workflow", t->workflow_id, "now", qo_status_name(t->status), NULL);
 }
 

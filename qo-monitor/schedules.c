@@ -106,10 +106,11 @@ report(const struct book_entry *e, const struct qo_fire *f)
 	if (f->decision == QO_DECISION_NONE && f->submitted == 0)
 		return;
 	qo_rfc3339_print(e->s.last_due, due);
-	log_info("schedule=%s due=%s decision=%s submitted=%zu", e->id, due,
+	log_event(LOG_LVL_INFO, "schedule fired", "schedule", e->id, "due", due,
+	    "decision",
 	    f->decision == QO_DECISION_NONE ? "resumed"
 					    : qo_decision_name(f->decision),
-	    f->submitted);
+	    "submitted", LOG_NUM(f->submitted), NULL);
 }
 
 static void
@@ -126,7 +127,8 @@ back_off(struct book_entry *e, const struct qo_fire *f)
 	e->not_before = qo_mono_add_ms(qo_mono_now(), ms);
 	/* Once; a store that does not answer is told of by health. */
 	if (e->failures == 0 && f->rc != QO_AGAIN)
-		log_warnx("schedule=%s: %s", e->id, f->err.msg);
+		log_event(LOG_LVL_WARN, "a schedule could not be fired",
+		    "schedule", e->id, "error", f->err.msg, NULL);
 	if (e->failures < FAILURES_MAX)
 		e->failures++;
 }

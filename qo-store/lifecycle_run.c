@@ -90,8 +90,8 @@ on_bucket(const struct db_bucket *b, void *arg)
 		return false;
 	lc = lifecycle_parse(b->lifecycle, strlen(b->lifecycle), NULL);
 	if (lc == NULL) {
-		log_warnx("bucket=%s has lifecycle rules that can not be read",
-		    b->name);
+		log_event(LOG_LVL_WARN, "lifecycle rules can not be read",
+		    "bucket", b->name, NULL);
 		return true;
 	}
 	for (i = 0; i < lc->n; i++)
@@ -117,8 +117,8 @@ next_job(struct lifecycle_run *lr)
 	struct job *j = lr->jobs;
 
 	if (lr->removed > 0)
-		log_info("lifecycle bucket=%s prefix=%s removed=%lld",
-		    j->bucket, j->prefix, (long long)lr->removed);
+		log_event(LOG_LVL_INFO, "lifecycle", "bucket", j->bucket,
+		    "prefix", j->prefix, "removed", LOG_NUM(lr->removed), NULL);
 	lr->removed = 0;
 	lr->jobs = j->next;
 	if (lr->jobs == NULL)
@@ -136,7 +136,8 @@ on_done(struct db_op *op)
 	free(lr->after);
 	lr->after = op->lc.next;
 	if (op->rc != DB_OK) {
-		log_warnx("lifecycle step failed bucket=%s", lr->jobs->bucket);
+		log_event(LOG_LVL_WARN, "lifecycle step failed", "bucket",
+		    lr->jobs->bucket, NULL);
 		free(lr->after);
 		lr->after = NULL;
 	}

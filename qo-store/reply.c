@@ -60,8 +60,9 @@ add_common(struct request *r, int status)
 	reply_header(r, "X-Content-Type-Options", "nosniff");
 	add_cors(r);
 	if (log_wants(LOG_LVL_DEBUG))
-		log_debug("request id=%s method=%s path=%s status=%d", r->id,
-		    r->http->method, r->resource, status);
+		log_event(LOG_LVL_DEBUG, "request", "id", r->id, "method",
+		    r->http->method, "path", r->resource, "status",
+		    LOG_NUM(status), NULL);
 }
 
 void

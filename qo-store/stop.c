@@ -51,8 +51,8 @@ stop_drain(struct stop *s, int64_t limit_ms)
 	if (s->draining)
 		return;
 	s->draining = true;
-	log_info("draining connections=%zu",
-	    httpd_connections(s->server->httpd));
+	log_event(LOG_LVL_INFO, "draining", "connections",
+	    LOG_NUM(httpd_connections(s->server->httpd)), NULL);
 	server_drain(s->server, on_drained, s);
 }
 

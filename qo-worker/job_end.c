@@ -18,11 +18,10 @@ static void
 drop(struct job *j)
 {
 	const struct qo_task *t = &j->claim.change.task;
-	char attempt[24];
 
-	snprintf(attempt, sizeof(attempt), "%lld", (long long)t->attempt);
 	log_event(LOG_LVL_WARN, "stale result dropped", "task", j->entry.id,
-	    "attempt", attempt, "lease", j->claim.lease_id, "reason",
+	    "attempt", LOG_NUM(t->attempt), "lease", j->claim.lease_id,
+	    "reason",
 	    j->claim.change.rc == QO_LOST || j->claim.change.rc == QO_NOENT
 		? "another holds the task by now"
 		: "the lease ran out before it could be renewed",
@@ -34,7 +33,7 @@ drop(struct job *j)
 /* Committed */
 
 static enum board_counter
-counter_of(const struct job *j)
+what_became(const struct job *j)
 {
 	switch (j->claim.change.task.status) {
 	case QO_STATUS_COMPLETED:
@@ -58,29 +57,28 @@ counter_of(const struct job *j)
 }
 
 static void
-report(const struct job *j)
+report(const struct job *j, enum board_counter became)
 {
 	static const char *const names[] = {
-		[QO_OUTCOME_COMPLETED] = "completed",
-		[QO_OUTCOME_RETRY] = "retry",
-		[QO_OUTCOME_FAILED] = "failed",
-		[QO_OUTCOME_RESCHEDULE] = "rescheduled",
-		[QO_OUTCOME_REQUEUE] = "requeued",
-		[QO_OUTCOME_CANCELLED] = "cancelled",
+		[BOARD_COMPLETED] = "completed",
+		[BOARD_FAILED] = "failed",
+		[BOARD_RETRIED] = "retried",
+		[BOARD_RESCHEDULED] = "rescheduled",
+		[BOARD_REQUEUED] = "requeued",
+		[BOARD_CANCELLED] = "cancelled",
+		[BOARD_EXPIRED] = "expired",
 	};
 	const struct qo_task *t = &j->claim.change.task;
 	bool bad = j->outcome == QO_OUTCOME_RETRY ||
 	    j->outcome == QO_OUTCOME_FAILED;
 	enum log_level level = bad ? LOG_LVL_INFO : LOG_LVL_DEBUG;
-	char attempt[24];
 
 	if (!log_wants(level))
 		return;
-	snprintf(attempt, sizeof(attempt), "%lld", (long long)t->attempt);
-	log_event(level, names[j->outcome], "task", t->id, "type", t->task_type,
-	    "attempt", attempt, "lease", j->claim.lease_id, "status",
-	    qo_status_name(t->status), "workflow", t->workflow_id, "error",
-	    bad ? j->result.why.message : NULL, NULL);
+	log_event(level, names[became], "task", t->id, "type", t->task_type,
+	    "attempt", LOG_NUM(t->attempt), "lease", j->claim.lease_id,
+	    "status", qo_status_name(t->status), "workflow", t->workflow_id,
+	    "error", bad ? j->result.why.message : NULL, NULL);
 }
 
 static void
@@ -109,13 +107,15 @@ on_committed(struct qo_commit *cm)
 {
 	struct job *j = cm->arg;
 	enum qo_rc rc = j->claim.change.rc;
+	enum board_counter became;
 
 	j->committing = false;
 	qo_commit_fini(cm);
 	switch (rc) {
 	case QO_OK:
-		board_add(j->host->area, counter_of(j), 1);
-		report(j);
+		became = what_became(j);
+		board_add(j->host->area, became, 1);
+		report(j, became);
 		job_finish(j, JOB_COMMITTED);
 		return;
 	case QO_LOST:

@@ -108,9 +108,11 @@ on_ready(struct child *c)
 	if (c->state != CHILD_STARTING)
 		return;
 	c->state = CHILD_READY;
-	log_info("ready child=%s child_pid=%ld generation=%d ms=%" PRId64,
-	    child_name(c, name), (long)c->pid, c->gen->number,
-	    qo_mono_diff_us(c->started, qo_mono_now()) / QO_US_PER_MS);
+	log_event(LOG_LVL_INFO, "ready", "child", child_name(c, name),
+	    "child_pid", LOG_NUM(c->pid), "generation", LOG_NUM(c->gen->number),
+	    "ms",
+	    LOG_NUM(qo_mono_diff_us(c->started, qo_mono_now()) / QO_US_PER_MS),
+	    NULL);
 	if (c->q->quiet && c->gen == c->q->gen)
 		child_tell(c, "quiet");
 	qod_changed(c->q);
@@ -124,7 +126,8 @@ on_note(struct child *c, const char *text)
 	if (strcmp(c->note, text) == 0)
 		return;
 	strlcpy(c->note, text, sizeof(c->note));
-	log_info("child=%s says: %s", child_name(c, name), text);
+	log_event(LOG_LVL_INFO, "note", "child", child_name(c, name), "text",
+	    text, NULL);
 }
 
 static void
@@ -142,8 +145,8 @@ on_message(struct child *c, char *line)
 	else if (strcmp(verb, "note") == 0)
 		on_note(c, rest != NULL ? rest : "");
 	else
-		log_debug("child=%s: what is \"%s\"?", child_name(c, name),
-		    verb);
+		log_event(LOG_LVL_DEBUG, "unknown message", "child",
+		    child_name(c, name), "verb", verb, NULL);
 }
 
 static void
@@ -204,7 +207,7 @@ child_tell(struct child *c, const char *fmt, ...)
 	if (errno == EAGAIN)
 		loop_io_set(c->q->loop, &c->ctl, EPOLLIN | EPOLLOUT);
 	else if (errno != EPIPE && errno != ECONNRESET)
-		log_warn("can not talk to child=%s", child_name(c, name));
+		log_warn("can not talk to %s", child_name(c, name));
 	return -1;
 }
 
@@ -231,8 +234,8 @@ start_failed(struct child *c, const struct qo_err *err)
 	char name[CHILD_NAME];
 
 	if (strncmp(c->why, err->msg, sizeof(c->why) - 1) != 0)
-		log_errorx("can not start child=%s: %s", child_name(c, name),
-		    err->msg);
+		log_event(LOG_LVL_ERROR, "can not start", "child",
+		    child_name(c, name), "error", err->msg, NULL);
 	strlcpy(c->why, err->msg, sizeof(c->why));
 	wait_to_start(c, proc_backoff(c->delay_ms, 0));
 }
@@ -253,8 +256,9 @@ child_start(struct child *c)
 	}
 	child_watch(c);
 	c->state = CHILD_STARTING;
-	log_debug("started child=%s child_pid=%ld generation=%d",
-	    child_name(c, name), (long)c->pid, c->gen->number);
+	log_event(LOG_LVL_DEBUG, "started", "child", child_name(c, name),
+	    "child_pid", LOG_NUM(c->pid), "generation", LOG_NUM(c->gen->number),
+	    NULL);
 	qod_changed(c->q);
 }
 
@@ -266,8 +270,8 @@ on_overdue(struct loop_timer *t)
 	struct child *c = t->arg;
 	char name[CHILD_NAME];
 
-	log_warnx("child=%s child_pid=%ld does not end: SIGKILL",
-	    child_name(c, name), (long)c->pid);
+	log_event(LOG_LVL_WARN, "does not end: SIGKILL", "child",
+	    child_name(c, name), "child_pid", LOG_NUM(c->pid), NULL);
 	proc_signal(c->pid, SIGKILL);
 }
 
@@ -353,16 +357,18 @@ child_exited(struct child *c, int status)
 		break;
 	case RULES_FAILED:
 		c->state = CHILD_FAILED;
-		log_errorx("child=%s child_pid=%ld %s: its configuration is "
-			   "wrong, it is not started again",
-		    child_name(c, name), (long)pid, c->why);
+		log_event(LOG_LVL_ERROR,
+		    "its configuration is wrong, it is not started again",
+		    "child", child_name(c, name), "child_pid", LOG_NUM(pid),
+		    "how", c->why, NULL);
 		qod_changed(c->q);
 		break;
 	case RULES_RESTART:
 		c->restarts++;
 		board_restarted(c->q->board);
-		log_warnx("child=%s child_pid=%ld %s: restart_ms=%" PRId64,
-		    child_name(c, name), (long)pid, c->why, delay_ms);
+		log_event(LOG_LVL_WARN, "died, is started again", "child",
+		    child_name(c, name), "child_pid", LOG_NUM(pid), "how",
+		    c->why, "restart_ms", LOG_NUM(delay_ms), NULL);
 		wait_to_start(c, delay_ms);
 		break;
 	}

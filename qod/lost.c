@@ -75,8 +75,8 @@ lost_collect(struct qod *q, const struct child *c)
 		n++;
 	}
 	if (n > 0)
-		log_warnx("child=%s is gone with tasks=%zu",
-		    child_name(c, name), n);
+		log_event(LOG_LVL_WARN, "gone with its tasks", "child",
+		    child_name(c, name), "tasks", LOG_NUM(n), NULL);
 }
 
 /* The newest that works. */
@@ -118,9 +118,9 @@ lost_send(struct qod *q)
 	if (monitor != NULL) {
 		tell(q, monitor);
 	} else if (!q->gen->conf->monitor.enabled) {
-		log_warnx("no monitor runs here: tasks=%zu wait until their "
-			  "leases end",
-		    q->nlost);
+		log_event(LOG_LVL_WARN,
+		    "no monitor runs here: tasks wait until their leases end",
+		    "tasks", LOG_NUM(q->nlost), NULL);
 		lost_clear(q);
 	}
 }

@@ -207,7 +207,7 @@ fini(struct qod *q, const struct conf *conf)
 static int
 run(struct qod *q)
 {
-	log_info("qod " QO_VERSION " file=%s", q->file);
+	log_event(LOG_LVL_INFO, "qod " QO_VERSION, "file", q->file, NULL);
 	command_begin(q);
 	signals_begin(q);
 	watch_begin(q);

@@ -58,11 +58,12 @@ finish(struct qod *q, bool ok, const char *text)
 	    QO_US_PER_MS;
 	strlcpy(r->text, text, sizeof(r->text));
 	if (ok)
-		log_info("reloaded generation=%d ms=%" PRId64, q->gen->number,
-		    r->took_ms);
+		log_event(LOG_LVL_INFO, "reloaded", "generation",
+		    LOG_NUM(q->gen->number), "ms", LOG_NUM(r->took_ms), NULL);
 	else
-		log_errorx("reload failed, generation=%d goes on: %s",
-		    q->gen->number, text);
+		log_event(LOG_LVL_ERROR,
+		    "reload failed, the old configuration goes on",
+		    "generation", LOG_NUM(q->gen->number), "error", text, NULL);
 	if (!q->stopping)
 		reload_tell(q);
 	command_reloaded(q);

@@ -50,7 +50,8 @@ qod_adjust(struct qod *q, int by)
 	now = roles_find("worker")->count(q, q->gen->conf);
 	if (now == before)
 		q->extra -= by; /* at the limit: a later one counts at once */
-	log_info("workers=%d", now);
+	log_event(LOG_LVL_INFO, "another number of workers", "workers",
+	    LOG_NUM(now), NULL);
 	qod_changed(q);
 }
 

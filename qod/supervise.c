@@ -116,8 +116,8 @@ announce(struct qod *q)
 		return;
 	c = find_failed(q);
 	if (c != NULL) {
-		log_errorx("can not start: child=%s %s", child_name(c, name),
-		    c->why);
+		log_event(LOG_LVL_ERROR, "can not start", "child",
+		    child_name(c, name), "how", c->why, NULL);
 		q->exit_code = EX_CONFIG;
 		qod_stop(q, true);
 		return;
@@ -125,8 +125,8 @@ announce(struct qod *q)
 	if (!all_ready(q))
 		return;
 	q->announced = true;
-	log_info("ready ms=%" PRId64,
-	    (qo_wall_local().us - q->started.us) / QO_US_PER_MS);
+	log_event(LOG_LVL_INFO, "ready", "ms",
+	    LOG_NUM((qo_wall_local().us - q->started.us) / QO_US_PER_MS), NULL);
 	reload_tell(q);
 }
 

@@ -24,8 +24,9 @@ look_at(struct child *c, int64_t elapsed_ms)
 		rules_look_ms(limit),
 		c->state == CHILD_STARTING ? limit * START_PATIENCE : limit))
 		return;
-	log_warnx("child=%s child_pid=%ld is stuck: SIGKILL still_ms=%" PRId64,
-	    child_name(c, name), (long)c->pid, c->beat.still_ms);
+	log_event(LOG_LVL_WARN, "is stuck: SIGKILL", "child",
+	    child_name(c, name), "child_pid", LOG_NUM(c->pid), "still_ms",
+	    LOG_NUM(c->beat.still_ms), NULL);
 	proc_signal(c->pid, SIGKILL);
 }
 

@@ -117,6 +117,10 @@ for f in "${ours[@]}"; do
 		complain "$f: forks and does not exec"
 	fi
 done
+# A pair belongs to the event, not into its text.
+found=$(grep -nE -A2 '\blog_(debug|info|warnx?|errorx?)\(' "${ours[@]}" |
+    grep -E '"[^"]*\b[a-z_]+=%')
+[ -z "$found" ] || complain "pairs in a text: use log_event"$'\n'"$found"
 found=$(grep -nE '\b(TODO|FIXME|HACK|stub)\b' "${ours[@]}")
 [ -z "$found" ] || complain "left open"$'\n'"$found"
 

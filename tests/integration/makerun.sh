@@ -40,7 +40,7 @@ address=127.$((1 + $$ / 256 % 250)).$(($$ % 256)).251:9710
 export QO_STORE_LISTEN=$address QO_MONITOR_LISTEN=off
 "$top/tools/run.sh" "$top/$B" >out 2>&1 </dev/null &
 pid=$!
-if wait_for grep -q 'role=qod .*msg="ready ms=' out && grep -q '^run: ' out
+if wait_for grep -q 'role=qod .*msg=ready ms=' out && grep -q '^run: ' out
 then
 	ok starts
 else

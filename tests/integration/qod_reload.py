@@ -56,7 +56,7 @@ def _():
                          r"\[worker\] slots", state), state
         assert re.search(r"level=error .*conf:\d+: \[worker\] slots",
                          q.log_text()), q.log_text()
-        assert "reload failed, generation=1 goes on" in q.log_text()
+        assert "the old configuration goes on\" generation=1" in q.log_text()
         eq(q.pids(), pids)
         eq(q.heard("drain"), [])
         # And a good one after it.

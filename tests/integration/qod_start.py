@@ -354,7 +354,7 @@ def _():
         eq(q.proc.wait(60), 78)
         q.finish_process()
         assert len(re.findall("not started again", q.log_text())) <= 2
-        assert "can not start: child=worker." in q.log_text()
+        assert 'msg="can not start" child=worker.' in q.log_text()
 
 
 @case("small_and_asleep")

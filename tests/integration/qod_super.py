@@ -60,7 +60,7 @@ def _():
     with Qod(workers=1) as q:
         q.does("qo-worker", "exit 78")
         os.kill(q.heard("worker.0 started")[0][1], signal.SIGKILL)
-        q.wait_log(r"child=worker.0 .*not started again")
+        q.wait_log(r"not started again.* child=worker.0")
         time.sleep(1)
         eq(len(re.findall("not started again", q.log_text())), 1)
         eq(q.proc.poll(), None)
@@ -144,7 +144,7 @@ def _():
         os.kill(q.heard("monitor.0 started")[0][1], signal.SIGKILL)
         q.wait_log(r"child=monitor.0 .*restart_ms=400")
         os.kill(pid, signal.SIGKILL)
-        q.wait_log("is gone with tasks=4")
+        q.wait_log("gone with its tasks.* tasks=4")
         q.does("qo-monitor")
         q.wait_heard("monitor.0 lost ", 4)
         q.wait_log("all tasks of dead processes are settled")
@@ -183,7 +183,7 @@ def _():
         pid, handlers = tasks_of(q, 3)
         q.does("qo-worker")
         os.kill(pid, signal.SIGSTOP)
-        q.wait_log(r"child_pid=%d is stuck: SIGKILL" % pid)
+        q.wait_log(r"is stuck: SIGKILL.* child_pid=%d " % pid)
         q.wait_heard("monitor.0 lost .*%08x-" % pid, 3)
         until("handlers gone", lambda: not any(map(alive, handlers)))
         # The other one was not taken for stuck.

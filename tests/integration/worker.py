@@ -251,6 +251,11 @@ def _():
     eq(t["output"], "done")
     eq(qo("logs", id_), "attempt 3")
     eq(len(listed("logs/%s/%s/" % (id_[0], id_))), 3)
+    eq(main.text().count("msg=retried task=" + id_), 2)
+    id_ = submit("flaky", None, "--retries", "1")
+    ends(id_, "failed")
+    until("it to be said", lambda: "msg=failed task=" + id_ in main.text())
+    eq(main.text().count("msg=retried task=" + id_), 1)
 
 
 @case("fails_for_good")

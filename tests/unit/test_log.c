@@ -77,6 +77,10 @@ START_TEST(test_kv)
 	ck_assert_ptr_nonnull(strstr(s,
 	    "msg=claimed task=t-1 empty=\"\" odd=\"a=b \\\"c\\\"\\\\\"\n"));
 	ck_assert_ptr_null(strstr(s, "none"));
+	log_event(LOG_LVL_INFO, "n", "a", LOG_NUM(0), "b", LOG_NUM(INT64_MIN),
+	    "c", LOG_NUM((size_t)7), NULL);
+	ck_assert_ptr_nonnull(strstr(taken(path),
+	    "msg=n a=0 b=-9223372036854775808 c=7\n"));
 }
 END_TEST
 
