@@ -338,6 +338,13 @@ is_not_due(const struct job *j)
 	    t->available_at.us > qo_queue_now(j->host->q).us;
 }
 
+/* Its entry was written, the task itself not yet: nobody was first. */
+static bool
+is_announced(const struct job *j)
+{
+	return j->claim.change.task.generation < j->entry.generation;
+}
+
 /* Not known, or not reached. */
 static void
 claim_unsettled(struct job *j)
@@ -364,7 +371,8 @@ on_claimed(struct qo_claim *cl)
 			job_finish(j, JOB_SETTLED);
 		return;
 	case QO_LOST:
-		board_add(j->host->area, BOARD_CLAIM_CONFLICTS, 1);
+		if (!is_announced(j))
+			board_add(j->host->area, BOARD_CLAIM_CONFLICTS, 1);
 		job_finish(j, JOB_TAKEN);
 		return;
 	case QO_NOENT:

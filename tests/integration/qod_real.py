@@ -111,6 +111,25 @@ def _():
         eq(q.stop(), 0)
 
 
+@case("what_is_announced_is_no_conflict")
+def _():
+    # The entry of a retry is written before its task: a worker that looks in
+    # between was not late, and here is no other who could have been first.
+    with Real(workers=1) as q:
+        q.write(FAST + "[submit]\nretry_initial_interval = 10ms\n"
+                "[handler h]\ntype = t\ncommand = /bin/false\n")
+        q.start()
+        for _ in range(10):
+            q.submit(1)
+        until("all failed", lambda: len(q.tasks("failed")) == 10)
+        now = json.loads(q.qo("ctl", "status", "--json"))
+        n = [c["counters"] for c in now["children"]
+             if c["role"] == "worker"][0]
+        eq((n["retried"], n["failed"]), (30, 10))
+        eq(n.get("claim_conflicts", 0), 0)
+        eq(q.stop(), 0)
+
+
 @case("worker_killed_with_16_tasks")
 def _():
     with Real(workers=1) as q:
