@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "http.h"
 #include "log.h"
@@ -29,10 +31,14 @@ struct http_xfer {
 	bool garbled;
 };
 
-/* A socket of libcurl's in our loop. */
+/* A socket of libcurl's in our loop.  A connection stays there while it is
+ * idle, until it is closed: else every request would cost the kernel one
+ * registration more. */
 struct http_sock {
 	struct loop_io io;
 	struct http *http;
+	bool is_conn; /* made by open_conn, ends by close_conn */
+	bool idle;    /* libcurl waits for nothing here */
 };
 
 struct http {
@@ -45,6 +51,8 @@ struct http {
 	struct http_req *waiting, *waiting_last;
 	struct http_req *active;
 	size_t nactive;
+	struct http_sock **socks; /* by descriptor; NULL: none */
+	size_t nsocks;
 };
 
 static void start(struct http *h, struct http_req *r);
@@ -147,37 +155,83 @@ on_header(char *p, size_t size, size_t n, void *arg)
 	return n;
 }
 
+static struct http_sock *
+sock_get(struct http *h, int fd)
+{
+	struct http_sock *s;
+	size_t i = (size_t)fd, n;
+
+	if (i >= h->nsocks) {
+		n = i + 64;
+		h->socks = xreallocarray(h->socks, n, sizeof(*h->socks));
+		memset(h->socks + h->nsocks, 0,
+		    (n - h->nsocks) * sizeof(*h->socks));
+		h->nsocks = n;
+	}
+	s = h->socks[i];
+	if (s == NULL) {
+		s = h->socks[i] = xcalloc(1, sizeof(*s));
+		s->http = h;
+	}
+	return s;
+}
+
+static void
+sock_drop(struct http *h, int fd)
+{
+	struct http_sock *s = sock_get(h, fd);
+
+	loop_io_del(h->loop, &s->io);
+	h->socks[fd] = NULL;
+	free(s);
+}
+
+static curl_socket_t
+open_conn(void *arg, curlsocktype what, struct curl_sockaddr *to)
+{
+	int fd;
+
+	(void)what;
+	fd = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+	if (fd == -1)
+		return CURL_SOCKET_BAD;
+	sock_get(arg, fd)->is_conn = true;
+	return fd;
+}
+
+static int
+close_conn(void *arg, curl_socket_t fd)
+{
+	sock_drop(arg, fd);
+	return close(fd);
+}
+
 static void on_sock_event(struct loop_io *io, uint32_t events);
 
 static int
 on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *sockp)
 {
 	struct http *h = arg;
-	struct http_sock *s = sockp;
+	struct http_sock *s = sock_get(h, fd);
 	uint32_t events = 0;
 
 	(void)easy;
-	if (what == CURL_POLL_REMOVE) {
-		if (s != NULL) {
-			loop_io_del(h->loop, &s->io);
-			curl_multi_assign(h->multi, fd, NULL);
-			free(s);
-		}
+	(void)sockp;
+	s->idle = what == CURL_POLL_REMOVE;
+	if (s->idle) {
+		if (!s->is_conn)
+			sock_drop(h, fd);
 		return 0;
 	}
 	if (what == CURL_POLL_IN || what == CURL_POLL_INOUT)
 		events |= EPOLLIN;
 	if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT)
 		events |= EPOLLOUT;
-	if (s != NULL) {
+	if (s->io.events != 0)
 		loop_io_set(h->loop, &s->io, events);
-		return 0;
-	}
-	s = xcalloc(1, sizeof(*s));
-	s->http = h;
-	if (loop_io_add(h->loop, &s->io, fd, events, on_sock_event, s) == -1)
+	else if (loop_io_add(h->loop, &s->io, fd, events, on_sock_event, s) ==
+	    -1)
 		fatal("epoll_ctl fd %d", fd);
-	curl_multi_assign(h->multi, fd, s);
 	return 0;
 }
 
@@ -205,7 +259,7 @@ on_timeout(CURLM *multi, long ms, void *arg)
 /* Transfers */
 
 static CURL *
-easy_new(const struct http *h, struct http_xfer *x)
+easy_new(struct http *h, struct http_xfer *x)
 {
 	CURL *e;
 
@@ -218,6 +272,10 @@ easy_new(const struct http *h, struct http_xfer *x)
 	curl_easy_setopt(e, CURLOPT_WRITEDATA, x);
 	curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(e, CURLOPT_HEADERDATA, x);
+	curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, open_conn);
+	curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, h);
+	curl_easy_setopt(e, CURLOPT_CLOSESOCKETFUNCTION, close_conn);
+	curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, h);
 	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(e, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
@@ -440,6 +498,12 @@ on_sock_event(struct loop_io *io, uint32_t events)
 	struct http *h = s->http;
 	int bits = 0, running;
 
+	/* Closed by the server, most likely: libcurl will see it when it wants
+	 * the connection, and the loop must not see it all the time. */
+	if (s->idle) {
+		loop_io_del(h->loop, io);
+		return;
+	}
 	if (events & EPOLLIN)
 		bits |= CURL_CSELECT_IN;
 	if (events & EPOLLOUT)
@@ -609,9 +673,10 @@ http_free(struct http *h)
 		curl_easy_cleanup(x->easy);
 		free(x);
 	}
-	curl_multi_cleanup(h->multi);
+	curl_multi_cleanup(h->multi); /* closes the connections */
 	loop_timer_del(h->loop, &h->timer);
 	loop_defer_del(h->loop, &h->soon);
+	free(h->socks);
 	free((char *)h->conf.ca_file);
 	free((char *)h->conf.unix_socket);
 	free(h);

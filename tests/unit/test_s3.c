@@ -736,6 +736,30 @@ START_TEST(test_cancel)
 }
 END_TEST
 
+/* The server closes a connection that waits for the next request: the loop
+ * sleeps on, and the request takes another. */
+START_TEST(test_idle_closed)
+{
+	struct script_step steps[] = { { OK_PUT, 0, SCRIPT_CLOSE },
+		{ OK_PUT, 0, 0 } };
+	struct qo_mono before = qo_mono_now();
+	struct qo_s3_req r;
+	int i;
+
+	fixture_start(&fx, steps, nitems(steps), NULL);
+	qo_s3_req_init(&r, QO_S3_PUT, "qo", "k");
+	ck_assert_int_eq(qo_s3_wait(fx.s3, &r), QO_S3_OK);
+	for (i = 0; i < 10; i++) {
+		before = qo_mono_now();
+		loop_once(fx.loop, 20);
+	}
+	ck_assert_int_ge(qo_mono_diff_us(before, qo_mono_now()), 10000);
+	ck_assert_int_eq(qo_s3_wait(fx.s3, &r), QO_S3_OK);
+	ck_assert_uint_eq(r.res.attempts, 1);
+	done(&r);
+}
+END_TEST
+
 /* Freeing the client cancels. */
 START_TEST(test_free_under_way)
 {
@@ -972,6 +996,7 @@ main(void)
 	tcase_add_test(tc, test_skew_mended);
 	tcase_add_test(tc, test_queue_of_requests);
 	tcase_add_test(tc, test_cancel);
+	tcase_add_test(tc, test_idle_closed);
 	tcase_add_test(tc, test_free_under_way);
 	tcase_add_test(tc, test_virtual_host);
 	tcase_add_test(tc, test_presign_limits);
