@@ -46,7 +46,8 @@ struct http {
 	CURLM *multi;
 	struct http_conf conf;
 	struct loop_timer timer;
-	struct loop_task soon;
+	struct loop_task soon; /* libcurl wants to be called */
+	struct loop_task go;   /* requests are to be started */
 	struct http_xfer *free_xfers;
 	struct http_req *waiting, *waiting_last;
 	struct http_req *active;
@@ -54,8 +55,6 @@ struct http {
 	struct http_sock **socks; /* by descriptor; NULL: none */
 	size_t nsocks;
 };
-
-static void start(struct http *h, struct http_req *r);
 
 /* Lists */
 
@@ -248,8 +247,7 @@ on_timeout(CURLM *multi, long ms, void *arg)
 	if (ms <= 0)
 		loop_timer_del(h->loop, &h->timer);
 	if (ms == 0)
-		/* Still in this turn of the loop, after all that is ready:
-		 * what was queued meanwhile leaves without another wait. */
+		/* Still in this turn of the loop. */
 		loop_defer(h->loop, &h->soon, on_soon, h);
 	else if (ms > 0)
 		loop_timer_set_ms(h->loop, &h->timer, ms, on_timer, h);
@@ -408,6 +406,8 @@ set_headers(struct http_xfer *x, struct http_req *r)
 	curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, n > 0 ? x->nodes : NULL);
 }
 
+static void on_go(struct loop_task *t);
+
 static void
 finish(struct http_req *r)
 {
@@ -415,12 +415,9 @@ finish(struct http_req *r)
 
 	loop_timer_del(h->loop, &r->limit);
 	r->http = NULL;
+	if (h->waiting != NULL)
+		loop_defer(h->loop, &h->go, on_go, h);
 	r->done(r); /* r may be gone now */
-	while (h->waiting != NULL && h->nactive < h->conf.max_connections) {
-		r = h->waiting;
-		waiting_del(h, r);
-		start(h, r);
-	}
 }
 
 static bool
@@ -584,6 +581,24 @@ start(struct http *h, struct http_req *r)
 	}
 }
 
+/* All that were sent in this turn of the loop, one after the other and after
+ * all that was ready: taking answers and sending requests by turns costs half
+ * as much again, by what falls out of the CPU's caches and by a server that
+ * sleeps between two requests and has to be woken for each. */
+static void
+on_go(struct loop_task *t)
+{
+	struct http *h = t->arg;
+	struct http_req *r;
+
+	while ((r = h->waiting) != NULL &&
+	    h->nactive < h->conf.max_connections) {
+		waiting_del(h, r);
+		start(h, r);
+	}
+	act_on_time(h);
+}
+
 void
 http_send(struct http *h, struct http_req *r)
 {
@@ -598,10 +613,8 @@ http_send(struct http *h, struct http_req *r)
 	buf_reset(&r->head_in);
 	r->body_in.max = r->response_max;
 	keep_headers(r);
-	if (h->nactive < h->conf.max_connections)
-		start(h, r);
-	else
-		waiting_add(h, r);
+	waiting_add(h, r);
+	loop_defer(h->loop, &h->go, on_go, h);
 }
 
 void
@@ -676,6 +689,7 @@ http_free(struct http *h)
 	curl_multi_cleanup(h->multi); /* closes the connections */
 	loop_timer_del(h->loop, &h->timer);
 	loop_defer_del(h->loop, &h->soon);
+	loop_defer_del(h->loop, &h->go);
 	free(h->socks);
 	free((char *)h->conf.ca_file);
 	free((char *)h->conf.unix_socket);
