@@ -406,8 +406,6 @@ set_headers(struct http_xfer *x, struct http_req *r)
 	curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, n > 0 ? x->nodes : NULL);
 }
 
-static void on_go(struct loop_task *t);
-
 static void
 finish(struct http_req *r)
 {
@@ -415,8 +413,6 @@ finish(struct http_req *r)
 
 	loop_timer_del(h->loop, &r->limit);
 	r->http = NULL;
-	if (h->waiting != NULL)
-		loop_defer(h->loop, &h->go, on_go, h);
 	r->done(r); /* r may be gone now */
 }
 
@@ -426,6 +422,8 @@ head_is_whole(const struct buf *head)
 	return head->len >= 4 &&
 	    memcmp(head->data + head->len - 4, "\r\n\r\n", 4) == 0;
 }
+
+static void on_go(struct loop_task *t);
 
 /* Takes the request off libcurl and names what happened. */
 static void
@@ -468,6 +466,8 @@ settle(struct http_req *r, CURLcode code)
 	active_del(h, r);
 	xfer_put(h, x);
 	r->xfer = NULL;
+	if (h->waiting != NULL) /* there is room for it now */
+		loop_defer(h->loop, &h->go, on_go, h);
 }
 
 static void

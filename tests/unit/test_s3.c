@@ -736,6 +736,32 @@ START_TEST(test_cancel)
 }
 END_TEST
 
+/* Who is cancelled makes room for who waits. */
+START_TEST(test_cancel_makes_room)
+{
+	struct script_step steps[] = { { NULL, 0, SCRIPT_STALL },
+		{ NULL, 0, SCRIPT_STALL }, answer("200 OK", ETAG, "") };
+	struct qo_s3_req r[3];
+	unsigned left = 1;
+	size_t i;
+
+	fixture_start(&fx, steps, nitems(steps), two_connections);
+	for (i = 0; i < nitems(r); i++) {
+		qo_s3_req_init(&r[i], QO_S3_PUT, "qo", "k");
+		r[i].done = i < 2 ? never : one_less;
+		r[i].arg = &left;
+		qo_s3_send(fx.s3, &r[i]);
+	}
+	while (scripted_count(fx.server) < 2)
+		loop_once(fx.loop, 10);
+	qo_s3_req_fini(&r[0]);
+	qo_s3_req_fini(&r[1]);
+	while (left > 0)
+		loop_once(fx.loop, -1);
+	done(&r[2]);
+}
+END_TEST
+
 /* The server closes a connection that waits for the next request: the loop
  * sleeps on, and the request takes another. */
 START_TEST(test_idle_closed)
@@ -996,6 +1022,7 @@ main(void)
 	tcase_add_test(tc, test_skew_mended);
 	tcase_add_test(tc, test_queue_of_requests);
 	tcase_add_test(tc, test_cancel);
+	tcase_add_test(tc, test_cancel_makes_room);
 	tcase_add_test(tc, test_idle_closed);
 	tcase_add_test(tc, test_free_under_way);
 	tcase_add_test(tc, test_virtual_host);
