@@ -7,9 +7,6 @@
 /* With all slots in use more candidates are looked for only when slots become
  * free all the time. */
 #define TURNOVER_MS 200
-/* An entry may be there before its task: submit writes it first. */
-#define ABSENT_TRIES  9
-#define ABSENT_MIN_MS 1
 /* What becomes due later than this is left to the poll. */
 #define WAIT_MAX_MS 120000
 
@@ -196,18 +193,6 @@ committed(struct worker *w, const struct job *j)
 		wait_for(w, next, t->available_at);
 }
 
-static void
-absent(struct worker *w, const struct job *j, struct qo_mono now)
-{
-	unsigned tries = job_tries(j);
-
-	if (tries >= ABSENT_TRIES)
-		entries_later(w->entries, job_entry(j), SEEN_ABSENT, now);
-	else
-		entries_wait(w->entries, job_entry(j), tries + 1,
-		    qo_mono_add_ms(now, ABSENT_MIN_MS << tries));
-}
-
 /* A retry or a replay under way: its task will follow the entry (R1). */
 static bool
 is_ahead(const struct job *j)
@@ -241,12 +226,12 @@ put_away(struct worker *w, const struct job *j, enum job_end how)
 		return;
 	case JOB_TAKEN:
 		if (is_ahead(j))
-			absent(w, j, now);
+			entries_absent(w->entries, e, job_tries(j), now);
 		else
 			entries_done(w->entries, e, now);
 		return;
 	case JOB_ABSENT:
-		absent(w, j, now);
+		entries_absent(w->entries, e, job_tries(j), now);
 		return;
 	case JOB_NOT_DUE:
 		wait_for(w, e, job_task(j)->available_at);

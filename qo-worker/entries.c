@@ -6,6 +6,8 @@
 
 #define WAITING_MAX 4096
 #define PARKED_MAX  1024
+/* Looks for a task that should follow: after 1 ms, 2, 4, ..., 4096 ms. */
+#define ABSENT_LOOKS 13
 /* Of so many, one is taken of the priority below first. */
 #define SHARE_BELOW 8
 
@@ -318,6 +320,17 @@ entries_later(struct entries *e, const struct qo_entry *entry,
     enum seen_why why, struct qo_mono now)
 {
 	seen_later(e->seen, entry, why, now);
+}
+
+void
+entries_absent(struct entries *e, const struct qo_entry *entry, unsigned tries,
+    struct qo_mono now)
+{
+	if (tries < ABSENT_LOOKS && !seen_was(e->seen, entry, SEEN_ABSENT))
+		entries_wait(e, entry, tries + 1,
+		    qo_mono_add_ms(now, INT64_C(1) << tries));
+	else
+		entries_later(e, entry, SEEN_ABSENT, now);
 }
 
 void

@@ -30,7 +30,7 @@ static const struct {
 } pauses[SEEN_WHYS] = {
 	[SEEN_UNKNOWN_TYPE] = { 10000, 600000 },
 	[SEEN_PAUSED] = { 30000, 30000 },
-	[SEEN_ABSENT] = { 5000, 300000 },
+	[SEEN_ABSENT] = { 10000, 300000 },
 	[SEEN_BUSY] = { 500, 30000 },
 	[SEEN_ERROR] = { 1000, 60000 },
 };
@@ -163,6 +163,14 @@ seen_later(struct seen *s, const struct qo_entry *e, enum seen_why why,
 	now = qo_mono_add_ms(now, ms);
 	k->at = tick_of(s, now);
 	return now;
+}
+
+bool
+seen_was(const struct seen *s, const struct qo_entry *e, enum seen_why why)
+{
+	const struct known *k = find(s, hash_of(e));
+
+	return k != NULL && k->level > 0 && k->why == (uint8_t)why;
 }
 
 void

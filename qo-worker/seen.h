@@ -45,6 +45,9 @@ void seen_set(struct seen *s, const struct qo_entry *e, enum seen_state state,
  * next look, whose time is returned. */
 struct qo_mono seen_later(struct seen *s, const struct qo_entry *e,
     enum seen_why why, struct qo_mono now);
+/* Was it so the last time that it could not be served? */
+bool seen_was(const struct seen *s, const struct qo_entry *e,
+    enum seen_why why);
 /* All that wait for that reason may be looked at again. */
 void seen_forgive(struct seen *s, enum seen_why why);
 

@@ -14,6 +14,7 @@ from store_lib import BUILD, Store, case, eq, finish
 
 QO = os.path.abspath(os.path.join(BUILD, "bin", "qo"))
 WORKER = os.path.abspath(os.path.join(BUILD, "bin", "qo-worker"))
+PROXY = os.path.join(BUILD, "tests", "tools", "faultproxy")
 PATIENCE = 120  # seconds; nothing here takes long on an idle machine
 
 store = Store()
@@ -409,6 +410,31 @@ def _():
     started = float(lines("started")[-1])
     # The server's seconds are known to a part of a second.
     assert started > due - 1.1, "started %.3f s early" % (due - started)
+
+
+@case("a_task_that_follows_its_entry_slowly")
+def _():
+    # Its writer takes 1.5 s from the one to the other.
+    proxy = subprocess.Popen(
+        [PROXY, store.url, "pass PUT key=^/qo/tasks/ count=1 delay=1500"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        url = proxy.stdout.readline().decode().strip()
+        env = dict(ENV, QO_STORE_LISTEN=url[len("http://"):])
+        began = time.monotonic()
+        id_ = subprocess.run([QO, "submit", "--type", "echo"], env=env,
+                             stdout=subprocess.PIPE, check=True,
+                             timeout=300).stdout.decode().strip()
+        there = time.monotonic()
+        assert there - began > 1.4, there - began
+        ends(id_, "completed")
+        took = time.monotonic() - there
+        print("# a task that came 1.5 s after its entry: completed %d ms "
+              "later" % (took * 1000), flush=True)
+        # It was not left to the next list.
+        assert took < 15, took
+    finally:
+        proxy.communicate()
 
 
 @case("heartbeat")

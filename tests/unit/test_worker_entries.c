@@ -101,6 +101,70 @@ START_TEST(what_can_not_be_served_comes_back_later_and_later)
 }
 END_TEST
 
+/* A look at an entry without a task; when is the next?  -1: when a list brings
+ * it again. */
+static int64_t
+look_in_vain(struct entries *e, struct qo_mono t)
+{
+	struct qo_entry out;
+	struct qo_mono at;
+	unsigned tries;
+
+	ck_assert(entries_take(e, t, &out, &tries));
+	entries_absent(e, &out, tries, t);
+	if (!entries_next(e, &at))
+		return -1;
+	ck_assert(!entries_take(e, (struct qo_mono){ at.us - 1 }, &out,
+	    &tries));
+	return qo_mono_diff_us(t, at);
+}
+
+START_TEST(a_slow_writer_is_waited_for)
+{
+	struct entries *e = entries_new(100, now);
+	struct qo_entry a = entry(QO_INDEX_READY);
+	int64_t us, waited = 0, last = 0;
+	unsigned looks = 1;
+
+	entries_add(e, &a, false, -1, now);
+	for (; (us = look_in_vain(e, after(waited / 1000))) != -1; looks++) {
+		/* Soon after the writer, however slow: at most as long after
+		 * as it took, and a moment. */
+		ck_assert_int_le(us, waited + 2000);
+		ck_assert_int_ge(us, last);
+		waited += us;
+		last = us;
+	}
+	ck_assert_int_ge(waited, 8 * QO_US_PER_SEC);
+	ck_assert_uint_le(looks, 14);
+	entries_free(e);
+}
+END_TEST
+
+/* Lists twice a second, for an hour. */
+START_TEST(an_orphan_costs_little)
+{
+	struct entries *e = entries_new(100, now);
+	struct qo_entry a = entry(QO_INDEX_READY), out;
+	unsigned looks[60] = { 0 }, tries;
+	int64_t ms;
+
+	for (ms = 0; ms < 3600000; ms++) {
+		if (ms % 500 == 0)
+			entries_add(e, &a, false, -1, after(ms));
+		if (entries_take(e, after(ms), &out, &tries)) {
+			looks[ms / 60000]++;
+			entries_absent(e, &out, tries, after(ms));
+		}
+	}
+	ck_assert_uint_le(looks[0], 16);
+	ck_assert_uint_gt(looks[0], 13);
+	for (ms = 1; ms < 60; ms++)
+		ck_assert_uint_le(looks[ms], 1);
+	entries_free(e);
+}
+END_TEST
+
 START_TEST(a_resume_ends_the_wait_of_the_paused_ones_alone)
 {
 	struct entries *e = entries_new(100, now);
@@ -409,6 +473,8 @@ main(void)
 	tcase_add_test(tc, one_entry_is_one_candidate);
 	tcase_add_test(tc, another_entry_of_the_same_task_is_another);
 	tcase_add_test(tc, what_can_not_be_served_comes_back_later_and_later);
+	tcase_add_test(tc, a_slow_writer_is_waited_for);
+	tcase_add_test(tc, an_orphan_costs_little);
 	tcase_add_test(tc, a_resume_ends_the_wait_of_the_paused_ones_alone);
 	tcase_add_test(tc, they_wait_for_their_time_in_order);
 	tcase_add_test(tc, what_waits_is_bounded_and_not_lost);
