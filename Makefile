@@ -293,7 +293,7 @@ INSTALL_LIST = \
     $(foreach e,$(wildcard examples/*/*.*),$(if $(filter %.sh,$(e)),0755,0644):$(e):$(DATADIR)/$(e)) \
     $(foreach c,$(wildcard conf/*.conf),conf:$(c):$(SYSCONFDIR)/qo/$(notdir $(c))) \
     $(foreach u,$(UNITS),0644:$(u):$(UNITDIR)/$(notdir $(u))) \
-    0644:conf/unprivileged.dropin:$(DATADIR)/systemd/unprivileged.conf \
+    0644:conf/accounts.dropin:$(DATADIR)/systemd/accounts.conf \
     0644:conf/qo.sysusers:$(SYSUSERSDIR)/qo.conf \
     0644:$(B)/completion/bash:$(BASHDIR)/qo \
     0644:$(B)/completion/zsh:$(ZSHDIR)/_qo \

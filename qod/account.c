@@ -74,6 +74,17 @@ find_group(struct finder *f, struct account *a)
 		a->gid = gr->gr_gid;
 }
 
+/* The control socket can be given to a group of ours alone. */
+static void
+check_member(struct finder *f, gid_t gid)
+{
+	if (gid != getegid() && group_member(gid) == 0)
+		complain(f, not_root(f), conf_key_place(f->c, "qod", "group"),
+		    "[qod] group: this user is not a member of \"%s\": start "
+		    "qod as root, or as one who is",
+		    f->c->qod.group);
+}
+
 static void
 find_user(struct finder *f, struct account *a)
 {
@@ -94,6 +105,8 @@ find_user(struct finder *f, struct account *a)
 			    "[qod] user: only root can run the roles as "
 			    "\"%s\": start qod as root, or as that user",
 			    name);
+		find_group(f, a);
+		check_member(f, a->gid);
 		return;
 	}
 	a->change = true;
@@ -138,7 +151,8 @@ check_handler(struct finder *f, const struct conf_handler *h)
 	if (a.change && f->start && !can_switch())
 		complain(f, CONF_ERROR, &h->place,
 		    "[handler %s] user: only root can start a handler under "
-		    "another account: start qod as root",
+		    "another account: start qod as root (for systemd: "
+		    "accounts.conf, see qod(8))",
 		    h->name);
 	handler_account_fini(&a);
 }

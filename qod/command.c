@@ -260,7 +260,7 @@ command_open(struct qod *q, const struct conf *conf, const struct account *a,
 
 	if (q->control_fd != -1 || conf->qod.control == NULL)
 		return 0;
-	if (a->change && conf->qod.group != NULL) {
+	if (conf->qod.group != NULL) {
 		at.gid = a->gid;
 		at.group = true;
 	}

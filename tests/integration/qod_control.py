@@ -1,8 +1,10 @@
 """qo ctl and a real qod: what is asked is done, the answer comes when it is
 done, and nobody who talks to the control socket can stop the master."""
 
+import grp
 import json
 import os
+import pwd
 import re
 import signal
 import socket
@@ -42,6 +44,25 @@ def ask(q, line):
     with connect(q) as s:
         s.sendall(line)
         return b"".join(iter(lambda: s.recv(65536), b""))
+
+
+def become(uid, gid):
+    def change():
+        os.setgroups([])
+        os.setgid(gid)
+        os.setuid(uid)
+    return change
+
+
+def open_way(q):
+    """Others than root may go to its directory and to the programs."""
+    d = os.path.dirname(q.dir)
+    os.chmod(d, os.stat(d).st_mode | 0o711)
+    d = BIN
+    while d != "/":
+        if not os.stat(d).st_mode & 1:
+            raise Skip("the programs are where only root can reach them")
+        d = os.path.dirname(d)
 
 
 @case("status")
@@ -255,19 +276,67 @@ def _():
         eq(stat.S_IMODE(os.stat(q.path("sock")).st_mode), 0o600)
         if os.geteuid() != 0:
             raise Skip("only root can become somebody else")
-        for d in (os.path.dirname(q.dir), q.dir):
-            os.chmod(d, 0o755)
+        open_way(q)
+        os.chmod(q.dir, 0o755)
         os.chmod(q.path("conf"), 0o644)
-
-        def nobody():
-            os.setgid(65534)
-            os.setuid(65534)
-        try:
-            p = qo(q, "ctl", "status", code=4, preexec_fn=nobody)
-        except PermissionError:
-            raise Skip("the programs are where only root can reach them")
+        p = qo(q, "ctl", "status", code=4, preexec_fn=become(65534, 65534))
         assert q.path("sock") in p.err, p.err
         assert "Permission denied" in p.err, p.err
+
+
+@case("without_root")
+def _():
+    """As qod.service has it: qod starts as the account, which reads the
+    configuration and the keys by its group, and members of [qod] group may
+    ask."""
+    root = os.geteuid() == 0
+    uid, gid = (65534, 65534) if root else (os.geteuid(), os.getegid())
+    group = grp.getgrgid(gid).gr_name
+    more = {"preexec_fn": become(uid, gid)} if root else {}
+    with Qod(start=False, **more) as q:
+        q.write("[qod]\nuser = %s\ngroup = %s\n"
+                "[s3]\nendpoint = https://s3.example.org\nbucket = queue\n"
+                "access_key_file = %s\n[store]\nenabled = no\n" % (
+                    pwd.getpwuid(uid).pw_name, group, q.path("key")))
+        with open(q.path("key"), "w") as f:
+            f.write("AKIAEXAMPLE\nnot-for-everybody\n")
+        for name in ("key", "conf"):
+            os.chown(q.path(name), -1, gid)
+            os.chmod(q.path(name), 0o640)
+        if root:
+            open_way(q)
+            os.chown(q.dir, uid, gid)
+            os.chmod(q.path("notify"), 0o666)
+            os.chmod(q.dir, 0o750)
+        q.start()
+        st = os.stat(q.path("sock"))
+        eq((st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode)),
+           (uid, gid, 0o660))
+        qo(q, "ctl", "reload", **more)
+        eq(status(q)["generation"], 2)
+        if root:
+            # A member, in the way that has only the group in common.
+            qo(q, "ctl", "status", preexec_fn=become(12345, gid))
+            p = qo(q, "ctl", "status", code=2,
+                   preexec_fn=become(12345, 12345))
+            assert "Permission denied" in p.err, p.err
+        # What is not its own it can not give away, and handlers neither.
+        q.write(q.text.replace("group = " + group, "group = " +
+                               ("root" if gid else "nogroup")))
+        os.chown(q.path("conf"), -1, gid)
+        os.chmod(q.path("conf"), 0o640)
+        eq(q.stop(), 0)
+        code, text = q.run()
+        eq(code, 78)
+        assert re.search(r"conf:\d+: \[qod\] group: .* not a member", text), text
+        q.write(q.text.replace("group = ", ";") +
+                "[handler a]\ntype = a\ncommand = /bin/true\nuser = root\n")
+        os.chown(q.path("conf"), -1, gid)
+        os.chmod(q.path("conf"), 0o640)
+        code, text = q.run()
+        eq(code, 78)
+        assert "[handler a] user: only root can" in text, text
+        assert "accounts.conf" in text, text
 
 
 @case("second_qod")
