@@ -261,7 +261,7 @@ log_init(const char *role, const char *target, enum log_format format,
 	lg.format = format;
 	lg.level = level;
 	if (sink == SINK_SYSLOG)
-		openlog(role, LOG_NDELAY, LOG_DAEMON);
+		openlog(NULL, LOG_PID | LOG_NDELAY, LOG_DAEMON);
 	return 0;
 }
 

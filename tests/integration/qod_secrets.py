@@ -6,8 +6,10 @@ a command."""
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
+import threading
 import uuid
 
 from qod_lib import BIN, Qod, Skip, alive, case, children, eq, finish, until
@@ -196,12 +198,84 @@ for form in ("kv", "json"):
 
 @case("to_syslog")
 def _():
-    # Nobody reads /dev/log here; what can be seen is that nothing of it goes
-    # elsewhere and that no role misses it.
+    # Nobody may read /dev/log here; what can be seen is that nothing of it
+    # goes elsewhere and that no role misses it.
     with make("[qod]\nlog = syslog\n") as q:
         q.start()
         run_all(q)
         eq(q.stop(), 0)
+        eq(after_warnings(q), "")
+
+
+# A /dev of its own, in which log is our socket.
+OWN_DEV = """set -e
+mkdir dev
+mount -t tmpfs none dev
+for n in null zero full random urandom tty; do
+	: >dev/$n
+	mount --bind /dev/$n dev/$n
+done
+ln -s /proc/self/fd dev/fd
+mkdir dev/shm
+ln -s "$PWD/syslog" dev/log
+mount --bind dev /dev
+exec "$@"
+"""
+
+
+class Syslog:
+    """What a syslog daemon would be sent."""
+
+    def __init__(self, q):
+        self.at = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.at.bind(q.path("syslog"))
+        self.lines = []
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        while True:
+            line = self.at.recv(65536)
+            if line == b"end":
+                return
+            self.lines.append(line.decode())
+
+    def end(self, q):
+        self.at.connect(q.path("syslog"))
+        self.at.send(b"end")
+        self.reader.join(60)
+        self.at.close()
+
+
+@case("syslog_far_end")
+def _():
+    if subprocess.run(["unshare", "-m", "true"],
+                      stderr=subprocess.DEVNULL).returncode != 0:
+        raise Skip("no rights to have a /dev of its own")
+    with make("[qod]\nlog = syslog\n") as q:
+        log = Syslog(q)
+        qod = q.command()
+        q.command = lambda *args: ["unshare", "-m", "/bin/sh", "-c", OWN_DEV,
+                                   "sh"] + qod + list(args)
+        q.start(cwd=q.dir)
+        run_all(q)
+        eq(q.stop(), 0)
+        log.end(q)
+        secrets = store_secrets(q)
+        said = {}
+        for line in log.lines:
+            m = re.fullmatch(r"<(\d+)>\S+ +\d+ [\d:]+ (qod|qo-\w+)\[\d+\]: "
+                             r"(level=(\w+) role=(\w+) .*)", line)
+            assert m and m.group(2) in ("qod", "qo-" + m.group(5)), line
+            # Of the facility daemon, and as grave as it is.
+            eq(int(m.group(1)), 3 * 8 + {"error": 3, "warn": 4,
+                                         "info": 6}[m.group(4)], line)
+            assert line.isprintable(), line
+            has_no_secret("syslog", line, secrets)
+            said.setdefault(m.group(5), []).append(m.group(3))
+        eq(set(said), {"qod", "store", "monitor", "worker"})
+        for role, lines in said.items():
+            assert any(" msg=ready" in x for x in lines), (role, lines)
         eq(after_warnings(q), "")
 
 
