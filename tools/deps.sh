@@ -99,6 +99,9 @@ look() {
 			want systemd has_cmd systemd-analyze
 			want nodejs has_cmd node
 			want jq has_cmd jq
+			# Completion is tried in the shells themselves.
+			want zsh has_cmd zsh
+			want fish has_cmd fish
 			;;
 		lint)
 			need cppcheck cppcheck has_cmd cppcheck

@@ -201,18 +201,6 @@ elif [ "$(completes qo -c x.conf top --int)" != --interval ]; then
 else
 	ok completion_bash
 fi
-for shell in zsh fish; do
-	file=dest/usr/share/fish/vendor_completions.d/qo.fish
-	[ $shell = fish ] || file=dest/usr/share/zsh/site-functions/_qo
-	if ! command -v $shell >/dev/null; then
-		echo "skip completion_$shell: no $shell"
-	elif $shell -n $file >log 2>&1; then
-		ok completion_$shell
-	else
-		fail completion_$shell "$(head -n 1 log)"
-	fi
-done
-
 # The units, with their programs where they are now.
 if command -v systemd-analyze >/dev/null; then
 	mkdir -p units

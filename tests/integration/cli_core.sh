@@ -162,12 +162,6 @@ check zsh_completion 0 "'init:make" '' "$qo" completion zsh
 check fish_completion 0 'seen_subcommand_from init. -l shard-width' '' \
     "$qo" completion fish
 check bad_shell 2 '' 'csh: bash, zsh or fish' "$qo" completion csh
-for shell in zsh fish; do
-	if command -v $shell >/dev/null; then
-		"$qo" completion $shell >script
-		check ${shell}_syntax 0 '' '' $shell -n script
-	fi
-done
 
 # The manual has every command and every option of the table.
 check manual 0 '^\.It Ic doctor Oo Ar option' '' cat "$top/$B/man/qo.1"
