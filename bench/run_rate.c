@@ -25,6 +25,7 @@ struct slot {
 };
 
 static struct loop *loop;
+static struct conf *conf;
 static struct handlers *handlers;
 static int to_start, to_end, failed;
 
@@ -131,7 +132,7 @@ begin(struct loop_task *t)
 	to_start--;
 	run_init(r);
 	r->handlers = handlers;
-	r->handler = handlers_find(handlers, s->task.task_type);
+	r->handler = conf_handler_find(conf, s->task.task_type);
 	r->task = &s->task;
 	r->input = "{}";
 	r->input_len = 2;
@@ -207,7 +208,6 @@ main(int argc, char **argv)
 	int n = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 2000;
 	int at_once = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 16;
 	struct loop_io signals;
-	struct conf *conf;
 
 	if (argc == 2 && strcmp(argv[1], "--serve") == 0)
 		return serve_nothing();

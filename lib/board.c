@@ -13,6 +13,8 @@
 #include "xalloc.h"
 
 #define MAGIC UINT64_C(0x6472616f622d6f71) /* "qo-board" */
+/* One more whenever something means something else and has the same size. */
+#define LAYOUT 1
 
 static const int64_t step_ms[BOARD_STEPS - 1] = { 5, 10, 25, 50, 100, 250, 500,
 	1000, 2500, 5000, 10000, 60000, 600000 };
@@ -21,10 +23,15 @@ static const int64_t step_ms[BOARD_STEPS - 1] = { 5, 10, 25, 50, 100, 250, 500,
 static uint64_t
 layout(void)
 {
-	return (uint64_t)sizeof(struct directory) << 32 ^
-	    (uint64_t)sizeof(struct shared) << 16 ^
-	    (uint64_t)sizeof(struct handler_row) << 8 ^ sizeof(struct slot) ^
-	    (uint64_t)BOARD_COUNTERS << 48 ^ (uint64_t)BOARD_S3_OPS << 56;
+	static const uint64_t parts[] = { LAYOUT, sizeof(struct directory),
+		sizeof(struct shared), sizeof(struct handler_row),
+		sizeof(struct slot), BOARD_COUNTERS, BOARD_S3_OPS };
+	uint64_t all = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		all = all * UINT64_C(1000003) + parts[i];
+	return all;
 }
 
 static size_t
@@ -458,30 +465,42 @@ board_slot_clear(struct board_area *a, size_t slot)
 }
 
 void
-board_handler_name(struct board_area *a, size_t i, const char *name)
+board_handler_name(struct board_area *a, size_t i, const char *name,
+    const char *type)
 {
-	struct name n;
+	struct label l;
 
 	if (i >= a->entry.nhandlers)
 		return;
-	memset(&n, 0, sizeof(n));
-	strlcpy(n.text, name, sizeof(n.text));
-	cell_write(&a->handlers[i].name, &n);
+	memset(&l, 0, sizeof(l));
+	strlcpy(l.name, name, sizeof(l.name));
+	strlcpy(l.type, type, sizeof(l.type));
+	cell_write(&a->handlers[i].label, &l);
 }
 
 void
-board_handler_ran(struct board_area *a, size_t i, enum board_outcome o,
-    int64_t ms)
+board_task_ended(struct board_area *a, size_t i, enum board_counter how)
+{
+	if (how < BOARD_COMPLETED || how > BOARD_LOST)
+		qo_bug("%d is no end of a task", (int)how);
+	board_add(a, how, 1);
+	if (i < a->entry.nhandlers)
+		atomic_fetch_add_explicit(&a->handlers[i]
+					       .ends[how - BOARD_COMPLETED],
+		    1, memory_order_relaxed);
+}
+
+void
+board_handler_ran(struct board_area *a, size_t i, int64_t ms)
 {
 	struct handler_row *h;
 	size_t step = 0;
 
-	if (i >= a->entry.nhandlers || (unsigned)o >= BOARD_OUTCOMES)
+	if (i >= a->entry.nhandlers)
 		return;
 	h = &a->handlers[i];
 	while (step < BOARD_STEPS - 1 && ms > step_ms[step])
 		step++;
-	atomic_fetch_add_explicit(&h->outcomes[o], 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&h->steps[step], 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&h->sum_ms, ms > 0 ? (uint64_t)ms : 0,
 	    memory_order_relaxed);
@@ -552,19 +571,21 @@ board_handler_read(const struct board_area *a, size_t i,
     struct board_handler *out)
 {
 	const struct handler_row *h;
-	struct name name;
+	struct label label;
 	size_t j;
 
 	if (i >= a->entry.nhandlers)
 		return false;
 	h = &a->handlers[i];
 	memset(out, 0, sizeof(*out));
-	if (!cell_read(&h->name, &name) || name.text[0] == '\0')
+	if (!cell_read(&h->label, &label) || label.name[0] == '\0')
 		return false;
 	(void)snprintf(out->name, sizeof(out->name), "%.*s",
-	    (int)sizeof(name.text) - 1, name.text);
-	for (j = 0; j < BOARD_OUTCOMES; j++)
-		out->outcomes[j] = atomic_load_explicit(&h->outcomes[j],
+	    (int)sizeof(label.name) - 1, label.name);
+	(void)snprintf(out->type, sizeof(out->type), "%.*s",
+	    (int)sizeof(label.type) - 1, label.type);
+	for (j = 0; j < BOARD_ENDS; j++)
+		out->ends[j] = atomic_load_explicit(&h->ends[j],
 		    memory_order_relaxed);
 	for (j = 0; j < BOARD_STEPS; j++)
 		out->steps[j] = atomic_load_explicit(&h->steps[j],

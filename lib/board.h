@@ -3,8 +3,9 @@
  * that they share (a memfd).
  *
  * The file has a directory, which qod alone writes, and a row of areas, one
- * for each process, each with counters, a row for each handler section and a
- * slot for each task that may run at once.  qod makes areas and hands one to
+ * for each process, each with counters, a row for each handler section (and one
+ * for all other tasks, board_rows.h) and a slot for each task that may run at
+ * once.  qod makes areas and hands one to
  * each child; the child alone, and one thread of it, writes there (all else
  * is mapped read-only); qod, the monitor (metrics) and `qo top` (through qod)
  * read.  No reader trusts a size or a string that a child could have spoilt.
@@ -29,6 +30,7 @@
 
 #define BOARD_ID    37  /* a UUID */
 #define BOARD_NAME  129 /* a type, a handler, a worker id */
+#define BOARD_REST  "*" /* name and type of the row for all that have none */
 #define BOARD_NOTE  256
 #define BOARD_STEPS 14 /* buckets of the histogram, board_step_ms() */
 
@@ -49,7 +51,7 @@ enum board_state {
 enum board_counter {
 	BOARD_CLAIMED = 0,
 	BOARD_CLAIM_CONFLICTS, /* somebody else was first */
-	BOARD_COMPLETED,
+	BOARD_COMPLETED,       /* from here to LOST: see board_task_ended */
 	BOARD_FAILED,
 	BOARD_RETRIED,
 	BOARD_RESCHEDULED,
@@ -83,15 +85,7 @@ enum board_gauge {
 	BOARD_WORKERS_STALE,
 	BOARD_GAUGES = 16
 };
-/* Counters of a handler section. */
-enum board_outcome {
-	BOARD_O_COMPLETED = 0,
-	BOARD_O_RETRIED,
-	BOARD_O_FAILED,
-	BOARD_O_CANCELLED,
-	BOARD_O_OTHER,
-	BOARD_OUTCOMES
-};
+#define BOARD_ENDS (BOARD_LOST - BOARD_COMPLETED + 1)
 
 struct board;      /* all of it; qod and readers */
 struct board_area; /* one process's */
@@ -110,7 +104,8 @@ struct board_task {
 };
 struct board_handler {
 	char name[BOARD_NAME];
-	uint64_t outcomes[BOARD_OUTCOMES];
+	char type[BOARD_NAME];       /* as configured: may end with * */
+	uint64_t ends[BOARD_ENDS];   /* of its tasks, from BOARD_COMPLETED on */
 	uint64_t steps[BOARD_STEPS]; /* not cumulative */
 	uint64_t sum_ms;
 };
@@ -177,9 +172,13 @@ void board_set_note(struct board_area *a, const char *note);
 void board_slot_set(struct board_area *a, size_t slot,
     const struct board_task *t);
 void board_slot_clear(struct board_area *a, size_t slot);
-void board_handler_name(struct board_area *a, size_t i, const char *name);
-void board_handler_ran(struct board_area *a, size_t i, enum board_outcome o,
-    int64_t ms);
+/* Rows with the same name and type are summed up as one. */
+void board_handler_name(struct board_area *a, size_t i, const char *name,
+    const char *type);
+void board_handler_ran(struct board_area *a, size_t i, int64_t ms);
+/* An attempt, or a task that had none, has ended so (BOARD_COMPLETED to
+ * BOARD_LOST): counted for the process and for the row. */
+void board_task_ended(struct board_area *a, size_t i, enum board_counter how);
 
 /* The reader's side. */
 void board_read(const struct board_area *a, struct board_info *out);

@@ -33,21 +33,22 @@ board_moves(const struct board *b)
 }
 
 /* Where a handler's counts go; the last row takes all for whom there is no
- * room, under a name that no section can have. */
+ * room, under a name that no section can have: a sum has one row for both. */
 static struct handler_row *
-gone_row(struct board_area *gone, const char *name)
+gone_row(struct board_area *gone, const struct board_handler *of)
 {
 	struct board_handler h;
 	size_t i;
 
 	for (i = 0; i < GONE_MAX - 1; i++) {
 		if (board_handler_read(gone, i, &h) &&
-		    strcmp(h.name, name) != 0)
+		    (strcmp(h.name, of->name) != 0 ||
+			strcmp(h.type, of->type) != 0))
 			continue;
-		board_handler_name(gone, i, name);
+		board_handler_name(gone, i, of->name, of->type);
 		return &gone->handlers[i];
 	}
-	board_handler_name(gone, i, "*");
+	board_handler_name(gone, i, BOARD_REST, BOARD_REST);
 	return &gone->handlers[i];
 }
 
@@ -56,8 +57,8 @@ add_handler(struct handler_row *to, const struct board_handler *h)
 {
 	size_t i;
 
-	for (i = 0; i < BOARD_OUTCOMES; i++)
-		atomic_fetch_add_explicit(&to->outcomes[i], h->outcomes[i],
+	for (i = 0; i < BOARD_ENDS; i++)
+		atomic_fetch_add_explicit(&to->ends[i], h->ends[i],
 		    memory_order_relaxed);
 	for (i = 0; i < BOARD_STEPS; i++)
 		atomic_fetch_add_explicit(&to->steps[i], h->steps[i],
@@ -77,7 +78,7 @@ add_counts(struct board_area *gone, const struct board_area *a)
 			memory_order_relaxed));
 	for (i = 0; i < a->entry.nhandlers; i++)
 		if (board_handler_read(a, i, &h))
-			add_handler(gone_row(gone, h.name), &h);
+			add_handler(gone_row(gone, &h), &h);
 }
 
 /* NULL: there is no room for it; then a sum will fall, and that is all. */

@@ -45,9 +45,14 @@ struct note {
 	char text[BOARD_NOTE];
 };
 
+struct label {
+	char name[BOARD_NAME];
+	char type[BOARD_NAME];
+};
+
 struct handler_row {
-	CELL_OF(sizeof(struct name)) name;
-	_Atomic uint64_t outcomes[BOARD_OUTCOMES];
+	CELL_OF(sizeof(struct label)) label;
+	_Atomic uint64_t ends[BOARD_ENDS];
 	_Atomic uint64_t steps[BOARD_STEPS];
 	_Atomic uint64_t sum_ms;
 };

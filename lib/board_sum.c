@@ -7,16 +7,41 @@
 /* A qod that was killed while counts moved leaves them so. */
 #define TRIES 1000
 
+static int
+compare(const struct board_handler *a, const struct board_handler *b)
+{
+	int order = strcmp(a->name, b->name);
+
+	return order != 0 ? order : strcmp(a->type, b->type);
+}
+
+/* Whoever has a handler for everything need not hear of the rest. */
+static bool
+is_idle_rest(const struct board_handler *h)
+{
+	size_t i;
+
+	for (i = 0; i < BOARD_ENDS; i++)
+		if (h->ends[i] > 0)
+			return false;
+	for (i = 0; i < BOARD_STEPS; i++)
+		if (h->steps[i] > 0)
+			return false;
+	return strcmp(h->name, BOARD_REST) == 0;
+}
+
 static void
 add_handler(struct board_sum *s, const struct board_handler *h)
 {
 	struct board_handler *to;
 	size_t i, k;
 
+	if (is_idle_rest(h))
+		return;
 	for (i = 0; i < s->nhandlers; i++)
-		if (strcmp(s->handlers[i].name, h->name) >= 0)
+		if (compare(&s->handlers[i], h) >= 0)
 			break;
-	if (i == s->nhandlers || strcmp(s->handlers[i].name, h->name) != 0) {
+	if (i == s->nhandlers || compare(&s->handlers[i], h) != 0) {
 		s->handlers = xreallocarray(s->handlers, s->nhandlers + 1,
 		    sizeof(*s->handlers));
 		memmove(&s->handlers[i + 1], &s->handlers[i],
@@ -26,8 +51,8 @@ add_handler(struct board_sum *s, const struct board_handler *h)
 		return;
 	}
 	to = &s->handlers[i];
-	for (k = 0; k < BOARD_OUTCOMES; k++)
-		to->outcomes[k] += h->outcomes[k];
+	for (k = 0; k < BOARD_ENDS; k++)
+		to->ends[k] += h->ends[k];
 	for (k = 0; k < BOARD_STEPS; k++)
 		to->steps[k] += h->steps[k];
 	to->sum_ms += h->sum_ms;

@@ -16,7 +16,7 @@ struct board_sum {
 	int64_t slots;   /* of processes that are not draining */
 	int64_t skew_ms; /* the largest, of any process */
 	size_t processes[BOARD_ROLES][BOARD_STATES];
-	struct board_handler *handlers; /* by name */
+	struct board_handler *handlers; /* by name and type */
 	size_t nhandlers;
 };
 

@@ -57,6 +57,33 @@ conf_free(struct conf *c)
 	free(c);
 }
 
+/* How well a section's type fits: 0 not at all, more for more of it. */
+static size_t
+fits(const struct conf_handler *h, const char *task_type)
+{
+	size_t len = strlen(h->type);
+
+	if (h->type[len - 1] == '*')
+		return strncmp(h->type, task_type, len - 1) == 0 ? len : 0;
+	return strcmp(h->type, task_type) == 0 ? SIZE_MAX : 0;
+}
+
+const struct conf_handler *
+conf_handler_find(const struct conf *c, const char *task_type)
+{
+	const struct conf_handler *best = NULL;
+	size_t i, n, most = 0;
+
+	for (i = 0; i < c->nhandlers; i++) {
+		n = fits(&c->handlers[i], task_type);
+		if (n <= most)
+			continue;
+		most = n;
+		best = &c->handlers[i];
+	}
+	return best;
+}
+
 static bool
 is_set(const struct conf *c, const char *section, const char *key)
 {

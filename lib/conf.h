@@ -258,6 +258,11 @@ struct conf *conf_parse_text(const char *text, size_t len, const char *name,
     const struct conf_opts *opts);
 void conf_free(struct conf *c); /* wipes secrets; NULL is fine */
 
+/* The section for a task of this type: exact, else the longest pattern with *;
+ * NULL: none serves it.  Borrowed. */
+const struct conf_handler *conf_handler_find(const struct conf *c,
+    const char *task_type);
+
 /* What the loaders ask at their end: is it sound as a whole?  The number of
  * errors; c is what a loader made, perhaps changed since. */
 unsigned conf_check(const struct conf *c, conf_report *report, void *arg);

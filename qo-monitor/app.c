@@ -4,6 +4,7 @@
 
 #include "app.h"
 #include "attach.h"
+#include "board_rows.h"
 #include "endpoint.h"
 #include "log.h"
 #include "monitor.h"
@@ -185,8 +186,10 @@ app_new(struct role *r)
 	a->role = r;
 	a->m.loop = r->loop;
 	a->m.conf = &r->conf->monitor;
+	a->m.all = r->conf;
 	a->m.area = r->area;
 	a->m.health = &a->health;
+	board_rows_name(r->area, r->conf);
 	a->recover = recover_new(&a->m, on_settled, a);
 	recover_on_idle(a->recover, on_recovered, a);
 	return a;

@@ -8,6 +8,7 @@
 #include <sysexits.h>
 
 #include "app.h"
+#include "board_rows.h"
 #include "log.h"
 
 enum {
@@ -77,7 +78,7 @@ run(struct role *r, bool once)
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		fatalx("libcurl can not start");
 	r->loop = loop_new();
-	role_start(r, 0, 0);
+	role_start(r, 0, board_rows(r->conf));
 	r->arg = app_new(r);
 	code = app_run(r->arg, once);
 	app_free(r->arg);

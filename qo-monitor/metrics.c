@@ -18,15 +18,15 @@ struct counter {
 	const char *help;
 };
 
-static const struct counter outcomes[] = {
-	{ "completed", BOARD_COMPLETED, NULL },
-	{ "failed", BOARD_FAILED, NULL },
-	{ "retried", BOARD_RETRIED, NULL },
-	{ "rescheduled", BOARD_RESCHEDULED, NULL },
-	{ "requeued", BOARD_REQUEUED, NULL },
-	{ "cancelled", BOARD_CANCELLED, NULL },
-	{ "expired", BOARD_EXPIRED, NULL },
-	{ "lost", BOARD_LOST, NULL },
+static const char *const outcomes[BOARD_ENDS] = {
+	[BOARD_COMPLETED - BOARD_COMPLETED] = "completed",
+	[BOARD_FAILED - BOARD_COMPLETED] = "failed",
+	[BOARD_RETRIED - BOARD_COMPLETED] = "retried",
+	[BOARD_RESCHEDULED - BOARD_COMPLETED] = "rescheduled",
+	[BOARD_REQUEUED - BOARD_COMPLETED] = "requeued",
+	[BOARD_CANCELLED - BOARD_COMPLETED] = "cancelled",
+	[BOARD_EXPIRED - BOARD_COMPLETED] = "expired",
+	[BOARD_LOST - BOARD_COMPLETED] = "lost",
 };
 
 static const struct counter plain[] = {
@@ -52,20 +52,11 @@ static const struct counter plain[] = {
 	    "Requests to the store sent again." },
 };
 
-static const char *const handler_outcomes[BOARD_OUTCOMES] = { "completed",
-	"retried", "failed", "cancelled", "other" };
-
 static void
 add_counters(struct buf *b, const struct board_sum *s)
 {
 	size_t i;
 
-	prom_family(b, "qo_tasks_total", "counter",
-	    "Attempts by what became of the task.");
-	for (i = 0; i < nitems(outcomes); i++)
-		prom_count(b, "qo_tasks_total",
-		    s->counters[outcomes[i].counter], "outcome",
-		    outcomes[i].name, NULL);
 	for (i = 0; i < nitems(plain); i++) {
 		prom_family(b, plain[i].name, "counter", plain[i].help);
 		prom_count(b, plain[i].name, s->counters[plain[i].counter],
@@ -80,9 +71,9 @@ add_outcomes(struct buf *b, const struct board_handler *h)
 {
 	size_t i;
 
-	for (i = 0; i < BOARD_OUTCOMES; i++)
-		prom_count(b, "qo_handler_tasks_total", h->outcomes[i],
-		    "handler", h->name, "outcome", handler_outcomes[i], NULL);
+	for (i = 0; i < BOARD_ENDS; i++)
+		prom_count(b, "qo_tasks_total", h->ends[i], "handler", h->name,
+		    "type", h->type, "outcome", outcomes[i], NULL);
 }
 
 static void
@@ -100,11 +91,12 @@ add_histogram(struct buf *b, const struct board_handler *h)
 			snprintf(le, sizeof(le), "%g",
 			    (double)board_step_ms(i) / 1000);
 		prom_count(b, "qo_handler_seconds_bucket", n, "handler",
-		    h->name, "le", le, NULL);
+		    h->name, "type", h->type, "le", le, NULL);
 	}
 	prom_number(b, "qo_handler_seconds_sum", (double)h->sum_ms / 1000,
-	    "handler", h->name, NULL);
-	prom_count(b, "qo_handler_seconds_count", n, "handler", h->name, NULL);
+	    "handler", h->name, "type", h->type, NULL);
+	prom_count(b, "qo_handler_seconds_count", n, "handler", h->name, "type",
+	    h->type, NULL);
 }
 
 static void
@@ -114,8 +106,8 @@ add_handlers(struct buf *b, const struct board_sum *s)
 
 	if (s->nhandlers == 0)
 		return;
-	prom_family(b, "qo_handler_tasks_total", "counter",
-	    "Attempts by handler and outcome.");
+	prom_family(b, "qo_tasks_total", "counter",
+	    "Attempts by what became of the task.");
 	for (i = 0; i < s->nhandlers; i++)
 		add_outcomes(b, &s->handlers[i]);
 	prom_family(b, "qo_handler_seconds", "histogram",

@@ -17,6 +17,7 @@
 struct monitor {
 	struct loop *loop;
 	const struct conf_monitor *conf;
+	const struct conf *all; /* whose handlers tasks are counted by */
 	struct qo_queue *q;
 	struct board_area *area; /* never NULL */
 	struct health *health;   /* never NULL */

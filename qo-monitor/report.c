@@ -1,23 +1,30 @@
 #include <stdio.h>
 
+#include "board_rows.h"
 #include "log.h"
 #include "report.h"
+
+static void
+count(struct monitor *m, const struct qo_task *t, enum board_counter how)
+{
+	board_task_ended(m->area, board_row_of_type(m->all, t->task_type), how);
+}
 
 static void
 count_end(struct monitor *m, const struct qo_task *t)
 {
 	switch (t->status) {
 	case QO_STATUS_PENDING:
-		board_add(m->area, BOARD_RETRIED, 1);
+		count(m, t, BOARD_RETRIED);
 		break;
 	case QO_STATUS_FAILED:
-		board_add(m->area, BOARD_FAILED, 1);
+		count(m, t, BOARD_FAILED);
 		break;
 	case QO_STATUS_CANCELLED:
-		board_add(m->area, BOARD_CANCELLED, 1);
+		count(m, t, BOARD_CANCELLED);
 		break;
 	case QO_STATUS_EXPIRED:
-		board_add(m->area, BOARD_EXPIRED, 1);
+		count(m, t, BOARD_EXPIRED);
 		break;
 	case QO_STATUS_NONE:
 	case QO_STATUS_RUNNING:
@@ -54,7 +61,7 @@ report_done(struct monitor *m, const struct qo_repair *r)
 		report_reclaimed(m, r);
 		break;
 	case QO_REPAIR_EXPIRED:
-		board_add(m->area, BOARD_EXPIRED, 1);
+		count(m, t, BOARD_EXPIRED);
 		log_event(LOG_LVL_INFO, "expired", "task", t->id, "type",
 		    t->task_type, "workflow", t->workflow_id, "now",
 		    qo_status_name(t->status), NULL);

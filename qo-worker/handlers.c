@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "board_rows.h"
 #include "io.h"
 #include "log.h"
 #include "run_int.h"
@@ -20,7 +21,6 @@ section_init(struct section *sec, struct handlers *h,
 
 	sec->all = h;
 	sec->conf = c;
-	sec->row = (size_t)(c - h->conf->handlers);
 	if (handler_account(c, &sec->account, &err) == -1) {
 		sec->unusable = xstrdup(err.msg);
 		log_errorx("handler %s: %s", c->name, err.msg);
@@ -31,8 +31,6 @@ section_init(struct section *sec, struct handlers *h,
 	if (sec->program == NULL)
 		log_errorx("handler %s: %s", c->name, err.msg);
 	serve_init(sec);
-	if (h->area != NULL)
-		board_handler_name(h->area, sec->row, c->name);
 }
 
 static void
@@ -123,6 +121,8 @@ handlers_new(struct loop *l, const struct conf *conf, const char *config_path,
 	for (i = 0; i < h->n; i++)
 		section_init(&h->sections[i], h, &conf->handlers[i],
 		    config_path);
+	if (area != NULL)
+		board_rows_name(area, conf);
 	return h;
 }
 
@@ -145,34 +145,7 @@ handlers_free(struct handlers *h)
 	free(h);
 }
 
-/* Which one, and is there room? */
-
-/* How well a section's type fits: 0 not at all, more for more of it. */
-static size_t
-fits(const struct conf_handler *c, const char *task_type)
-{
-	size_t len = strlen(c->type);
-
-	if (c->type[len - 1] == '*')
-		return strncmp(c->type, task_type, len - 1) == 0 ? len : 0;
-	return strcmp(c->type, task_type) == 0 ? SIZE_MAX : 0;
-}
-
-const struct conf_handler *
-handlers_find(const struct handlers *h, const char *task_type)
-{
-	const struct conf_handler *best = NULL;
-	size_t i, n, most = 0;
-
-	for (i = 0; i < h->n; i++) {
-		n = fits(&h->conf->handlers[i], task_type);
-		if (n <= most)
-			continue;
-		most = n;
-		best = &h->conf->handlers[i];
-	}
-	return best;
-}
+/* Is there room? */
 
 static bool
 has_room(const struct section *sec)

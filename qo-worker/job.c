@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "board_rows.h"
 #include "hash.h"
 #include "job_int.h"
 #include "log.h"
@@ -54,6 +55,13 @@ job_put_board(struct job *j)
 	if (j->running)
 		b.handler = j->run.pid;
 	board_slot_set(j->host->area, j->slot, &b);
+}
+
+void
+job_count(struct job *j, enum board_counter how)
+{
+	board_task_ended(j->host->area, board_row(j->host->conf, j->handler),
+	    how);
 }
 
 /* The end */
@@ -397,7 +405,7 @@ serves(const char *task_type, void *arg)
 	struct job *j = arg;
 	const struct conf_handler *h;
 
-	h = handlers_find(j->host->handlers, task_type);
+	h = conf_handler_find(j->host->conf, task_type);
 	if (j->host->paused(task_type, j->host->arg)) {
 		j->refusal = JOB_PAUSED;
 		return false;

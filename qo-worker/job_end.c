@@ -26,7 +26,7 @@ drop(struct job *j)
 		? "another holds the task by now"
 		: "the lease ran out before it could be renewed",
 	    NULL);
-	board_add(j->host->area, BOARD_LOST, 1);
+	job_count(j, BOARD_LOST);
 	job_finish(j, JOB_DROPPED);
 }
 
@@ -114,7 +114,7 @@ on_committed(struct qo_commit *cm)
 	switch (rc) {
 	case QO_OK:
 		became = what_became(j);
-		board_add(j->host->area, became, 1);
+		job_count(j, became);
 		report(j, became);
 		job_finish(j, JOB_COMMITTED);
 		return;

@@ -66,6 +66,8 @@ struct job {
 
 /* job.c */
 void job_put_board(struct job *j);
+/* So ended the attempt, or the task that was to be claimed. */
+void job_count(struct job *j, enum board_counter how);
 void job_finish(struct job *j, enum job_end how);
 
 /* job_lease.c: begins with the claim, ends before the commit */

@@ -6,6 +6,7 @@
 #include <sysexits.h>
 
 #include "attach.h"
+#include "board_rows.h"
 #include "handler_check.h"
 #include "log.h"
 #include "role.h"
@@ -209,7 +210,7 @@ main(int argc, char **argv)
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		fatalx("libcurl can not start");
 	r.loop = loop_new();
-	role_start(&r, (size_t)r.conf->worker.slots, r.conf->nhandlers);
+	role_start(&r, (size_t)r.conf->worker.slots, board_rows(r.conf));
 	path = config_path(&r, &o);
 	code = work(&r, &p, path);
 	free(path);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "board_rows.h"
 #include "log.h"
 #include "run_int.h"
 #include "utf8.h"
@@ -235,23 +236,6 @@ run_was_stopped(struct run *r)
 	}
 }
 
-static enum board_outcome
-counted_as(enum qo_outcome outcome)
-{
-	switch (outcome) {
-	case QO_OUTCOME_COMPLETED:
-		return BOARD_O_COMPLETED;
-	case QO_OUTCOME_RETRY:
-		return BOARD_O_RETRIED;
-	case QO_OUTCOME_FAILED:
-		return BOARD_O_FAILED;
-	case QO_OUTCOME_CANCELLED:
-		return BOARD_O_CANCELLED;
-	default:
-		return BOARD_O_OTHER;
-	}
-}
-
 void
 run_over(struct run *r)
 {
@@ -273,7 +257,7 @@ run_over(struct run *r)
 	r->log = st->log.b;
 	buf_init(&st->log.b, 0);
 	if (h->area != NULL)
-		board_handler_ran(h->area, st->sec->row, counted_as(r->outcome),
+		board_handler_ran(h->area, board_row(h->conf, r->handler),
 		    r->ran_ms);
 	handlers_unreserve(h, r->handler);
 	if (!st->told)

@@ -54,8 +54,8 @@ enum run_stop {
 
 /*
  * conf is borrowed.  config_path (NULL: none) becomes QO_CONFIG.  area:
- * handler rows, in the order of conf->handlers, are named and counted there;
- * NULL: nowhere.  Takes SIGCHLD (reap.h), makes this process a subreaper.
+ * its rows (board_rows.h) are named, and how long handlers ran is counted
+ * there; NULL: nowhere.  Takes SIGCHLD (reap.h), makes this process a subreaper.
  * What is wrong with a section is logged, and the reason that its attempts
  * fail with.
  */
@@ -67,9 +67,6 @@ void handlers_stop(struct handlers *h, void (*done)(void *arg), void *arg);
 /* What still runs is killed.  NULL is fine. */
 void handlers_free(struct handlers *h);
 
-/* The section for a type: exact, else the longest pattern with *; NULL. */
-const struct conf_handler *handlers_find(const struct handlers *h,
-    const char *task_type);
 /*
  * Takes one of its instances (serve mode: `instances` at once; exec: no limit
  * of its own) for a claim that is about to be sent.  False: all are busy, or

@@ -28,7 +28,6 @@ LIST_HEAD(execs, exec);
 struct section {
 	struct handlers *all;
 	const struct conf_handler *conf;
-	size_t row;
 	struct handler_account account;
 	struct env env;
 	struct scratch_pool pool;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "board_rows.h"
 #include "roles.h"
 #include "xalloc.h"
 
@@ -125,5 +126,7 @@ roles_slots(const struct qod_role *r, const struct conf *c)
 size_t
 roles_handlers(const struct qod_role *r, const struct conf *c)
 {
-	return r->kind == BOARD_WORKER ? c->nhandlers : 0;
+	return r->kind == BOARD_WORKER || r->kind == BOARD_MONITOR
+	    ? board_rows(c)
+	    : 0;
 }

@@ -1,12 +1,10 @@
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "board_sum.h"
 #include "child.h"
 #include "jsonout.h"
 #include "s3.h"
 #include "status.h"
-#include "xalloc.h"
 
 static const char *const counter_names[BOARD_S3_OPS] = {
 	[BOARD_CLAIMED] = "claimed",
@@ -204,66 +202,32 @@ add_child(struct buf *b, const struct child *c, struct budget *budget)
 	out_json_close(b, '}');
 }
 
-/* Handlers, summed up by their names */
+/* Handlers */
 
-struct sums {
-	struct board_handler *rows;
-	size_t n;
-};
-
-static void
-add_up(struct sums *s, const struct board_handler *h)
+static int64_t
+ends(const struct board_handler *h, enum board_counter how)
 {
-	struct board_handler *row;
-	size_t i;
-
-	for (i = 0; i < s->n; i++)
-		if (strcmp(s->rows[i].name, h->name) == 0)
-			break;
-	if (i == STATUS_HANDLERS_MAX)
-		return;
-	if (i == s->n) {
-		s->rows[s->n++] = *h;
-		return;
-	}
-	row = &s->rows[i];
-	row->sum_ms += h->sum_ms;
-	for (i = 0; i < BOARD_OUTCOMES; i++)
-		row->outcomes[i] += h->outcomes[i];
-}
-
-static void
-add_up_area(struct sums *s, const struct board_area *area)
-{
-	struct board_info info;
-	struct board_handler h;
-	size_t i;
-
-	board_read(area, &info);
-	for (i = 0; i < info.nhandlers; i++)
-		if (board_handler_read(area, i, &h))
-			add_up(s, &h);
+	return (int64_t)h->ends[how - BOARD_COMPLETED];
 }
 
 static void
 add_handler(struct buf *b, const struct board_handler *h)
 {
-	static const char *const names[BOARD_OUTCOMES] = {
-		[BOARD_O_COMPLETED] = "completed",
-		[BOARD_O_RETRIED] = "retried",
-		[BOARD_O_FAILED] = "failed",
-		[BOARD_O_CANCELLED] = "cancelled",
-		[BOARD_O_OTHER] = "other",
-	};
 	uint64_t runs = 0;
 	size_t i;
 
+	for (i = 0; i < BOARD_STEPS; i++)
+		runs += h->steps[i];
 	out_json_open(b, NULL, '{');
 	out_json_str(b, "name", h->name);
-	for (i = 0; i < BOARD_OUTCOMES; i++) {
-		out_json_int(b, names[i], (int64_t)h->outcomes[i]);
-		runs += h->outcomes[i];
-	}
+	out_json_str(b, "type", h->type);
+	out_json_int(b, "completed", ends(h, BOARD_COMPLETED));
+	out_json_int(b, "retried", ends(h, BOARD_RETRIED));
+	out_json_int(b, "failed", ends(h, BOARD_FAILED));
+	out_json_int(b, "cancelled", ends(h, BOARD_CANCELLED));
+	out_json_int(b, "other",
+	    ends(h, BOARD_RESCHEDULED) + ends(h, BOARD_REQUEUED) +
+		ends(h, BOARD_EXPIRED) + ends(h, BOARD_LOST));
 	out_json_int(b, "runs", (int64_t)runs);
 	out_json_double(b, "seconds", (double)h->sum_ms / 1000);
 	out_json_close(b, '}');
@@ -272,20 +236,15 @@ add_handler(struct buf *b, const struct board_handler *h)
 static void
 add_handlers(struct buf *b, struct board *board)
 {
-	const struct board_area *area;
-	struct sums s = { NULL, 0 };
+	struct board_sum sum;
 	size_t i;
 
-	s.rows = xcalloc(STATUS_HANDLERS_MAX, sizeof(*s.rows));
-	for (area = NULL; (area = board_next(board, area)) != NULL;)
-		add_up_area(&s, area);
-	if ((area = board_gone(board)) != NULL)
-		add_up_area(&s, area);
+	board_sum(board, NULL, &sum);
 	out_json_open(b, "handlers", '[');
-	for (i = 0; i < s.n; i++)
-		add_handler(b, &s.rows[i]);
+	for (i = 0; i < sum.nhandlers && i < STATUS_HANDLERS_MAX; i++)
+		add_handler(b, &sum.handlers[i]);
 	out_json_close(b, ']');
-	free(s.rows);
+	board_sum_fini(&sum);
 }
 
 /* The whole */

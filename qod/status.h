@@ -10,8 +10,9 @@
  *	last_exit, next_restart_ms, name, note, slots, counters {}, s3_requests
  *	{}, s3_outcomes {}, gauges {}, tasks [{id, type, attempt, since,
  *	lease_id, handler_pid}]}],
- *	handlers [{name, completed, retried, failed, cancelled, other, runs,
- *	seconds}]: of all processes, those that are gone included,
+ *	handlers [{name, type, completed, retried, failed, cancelled, other,
+ *	runs, seconds}]: of all processes, those that are gone included; what
+ *	became of its tasks, and how often and how long it ran,
  *	tasks_omitted: tasks beyond STATUS_TASKS_MAX
  *
  * Members are only ever added.  What is not known is null; of counters those

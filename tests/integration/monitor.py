@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 
+import prom_lib
 from store_lib import BUILD, Store, case, eq, finish
 
 BIN = os.path.join(BUILD, "bin")
@@ -146,36 +147,12 @@ def get(port, path, method="GET", raw=None):
     return int(lines[0].split()[1]) if lines[0] else 0, headers, body.decode()
 
 
-SAMPLE = re.compile(
-    r'([a-zA-Z_:][a-zA-Z0-9_:]*)'
-    r'(\{(?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*",?)*\})?'
-    r' (-?[0-9.]+(?:e[+-]?[0-9]+)?)$')
-
-
 def metrics(port):
     """All samples, by name and labels; the text is read strictly."""
     status, headers, text = get(port, "/metrics")
     eq(status, 200)
     eq(headers["content-type"], "text/plain; version=0.0.4; charset=utf-8")
-    out, types, helped = {}, {}, set()
-    for line in text.split("\n")[:-1]:
-        m = re.match(r"# (HELP|TYPE) ([a-z_0-9]+) (.+)$", line)
-        if m and m.group(1) == "HELP":
-            assert m.group(2) not in helped, line
-            helped.add(m.group(2))
-            continue
-        if m:
-            assert m.group(2) in helped and m.group(2) not in types, line
-            types[m.group(2)] = m.group(3)
-            continue
-        m = SAMPLE.match(line)
-        assert m, "no sample: " + line
-        family = re.sub("_(bucket|sum|count)$", "", m.group(1))
-        assert m.group(1) in types or types[family] == "histogram", line
-        key = m.group(1) + (m.group(2) or "")
-        assert key not in out, "twice: " + line
-        out[key] = float(m.group(3))
-    return out
+    return prom_lib.read(text)[0]
 
 
 @case("options")
@@ -299,7 +276,7 @@ def _():
     eq(t["errors"][0]["lease_id"], running["lease_id"])
     m = metrics(mon.port)
     eq(m["qo_leases_reclaimed_total"], 1)
-    eq(m['qo_tasks_total{outcome="retried"}'], 1)
+    eq(m['qo_tasks_total{handler="hang",type="hang",outcome="retried"}'], 1)
     mon.wait_for(r'msg="lease ran out" task=%s' % tid)
     qo("cancel", tid)
 

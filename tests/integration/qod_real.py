@@ -5,7 +5,9 @@ import shutil
 import signal
 import subprocess
 import time
+import urllib.request
 
+import prom_lib
 from qod_lib import BIN, Qod, alive, case, eq, finish, until
 
 FAST = "[worker]\nslots = 16\n"
@@ -64,6 +66,28 @@ class Real(Qod):
     def took(self):
         m = re.findall(r"reloaded generation=\d+ ms=(\d+)", self.log_text())
         return int(m[-1])
+
+    def metrics(self):
+        """What /metrics says; no counter is ever less than it was."""
+        url = "http://%s/metrics" % self.url.replace(":9710", ":9711")
+
+        def get():
+            try:
+                with urllib.request.urlopen(url, timeout=60) as r:
+                    return r.read().decode()
+            except OSError:
+                return None     # one monitor follows the other
+        now, types = prom_lib.read(until("an answer", get))
+        for key, value in getattr(self, "counted", {}).items():
+            assert now.get(key, -1) >= value, (key, value, now.get(key))
+        self.counted = {k: v for k, v in now.items() if types.get(
+            k.split("{")[0]) != "gauge"}
+        return now
+
+    def ended(self, handler, kind, outcome):
+        return self.metrics().get(
+            'qo_tasks_total{handler="%s",type="%s",outcome="%s"}' % (
+                handler, kind, outcome), 0)
 
 
 def reload(q):
@@ -349,6 +373,48 @@ def _():
         eq(set(done), set(ids))
         eq({t["retry_count"] for t in q.tasks("completed")}, {0})
         eq(len(re.findall("upgrade: this is qod", q.log_text())), 3)
+        eq(q.stop(), 0)
+
+
+@case("metrics_by_type")
+def _():
+    with Real(workers=2) as q:
+        more = FAST + "unknown_type = fail\n[monitor]\nlisten = %s\n" % (
+            q.url.replace(":9710", ":9711"))
+        q.handlers((QUICK, "one", "mail.send"), (QUICK, "any", "mail.*"),
+                   (WAIT, "slow", "slow"), more=more)
+        q.start()
+        q.submit(3, "mail.send")
+        for kind in ("mail.a", "mail.b", "nobody-1", "nobody-2"):
+            q.submit(1, kind)
+        until("sent", lambda: q.ended("one", "mail.send", "completed") == 3)
+        until("any", lambda: q.ended("any", "mail.*", "completed") == 2)
+        # What anybody may submit is no label.
+        until("unserved", lambda: q.ended("*", "*", "failed") == 2)
+        assert not [k for k in q.metrics() if "nobody" in k or "mail.a" in k]
+        # A worker that dies takes no count along, and the monitor knows
+        # whose task it gives back.
+        q.submit(1, "slow")
+        until("it runs", lambda: len(q.tasks("running")) == 1)
+        for pid in q.pids("worker"):
+            os.kill(pid, signal.SIGKILL)
+        until("back", lambda: q.ended("slow", "slow", "retried") == 1)
+        eq(q.ended("one", "mail.send", "completed"), 3)
+        q.go()
+        until("done", lambda: q.ended("slow", "slow", "completed") == 1)
+        # A reload changes what a handler serves, another one goes.
+        q.handlers((QUICK, "any", "mail.s*"), more=more)
+        reload(q)
+        q.submit(1, "mail.send")
+        until("new", lambda: q.ended("any", "mail.s*", "completed") == 1)
+        eq(q.ended("any", "mail.*", "completed"), 2)
+        eq(q.ended("one", "mail.send", "completed"), 3)
+        n = len(q.poll_states())
+        q.send(signal.SIGUSR2)
+        q.wait_state("READY=1", since=n)
+        q.submit(1, "mail.send")
+        until("newer", lambda: q.ended("any", "mail.s*", "completed") == 2)
+        eq(q.ended("slow", "slow", "completed"), 1)
         eq(q.stop(), 0)
 
 

@@ -7,6 +7,8 @@
 #include "monitor_fixture.h"
 #include "scenario.h"
 
+static const struct conf all; /* no handlers */
+
 void
 monitor_make(struct monitor *m, const struct conf_monitor *conf,
     struct health *health, struct loop *l, struct qo_queue *q)
@@ -14,6 +16,7 @@ monitor_make(struct monitor *m, const struct conf_monitor *conf,
 	memset(m, 0, sizeof(*m));
 	m->loop = l;
 	m->conf = conf;
+	m->all = &all;
 	m->q = q;
 	m->area = board_private(BOARD_MONITOR, 0, 0);
 	m->health = health;

@@ -19,6 +19,7 @@
 #include <check.h>
 
 #include "../../qo-worker/run.h"
+#include "board_rows.h"
 #include "sig.h"
 
 #define FX_PATIENCE 120 /* seconds, on a busy machine */
@@ -119,7 +120,7 @@ fx_begin(void)
 
 	fx_conf = conf_parse_text(fx_text.data, fx_text.len, "test", &opts);
 	ck_assert_ptr_nonnull(fx_conf);
-	fx_area = board_private(BOARD_WORKER, 4, fx_conf->nhandlers);
+	fx_area = board_private(BOARD_WORKER, 4, board_rows(fx_conf));
 	fx_handlers = handlers_new(fx_loop, fx_conf, "/etc/qo/qod.conf",
 	    fx_area);
 }
@@ -208,7 +209,7 @@ fx_init(struct fx_run *f, const char *type, const char *input)
 	f->task.attempt = 3;
 	run_init(&f->r);
 	f->r.handlers = fx_handlers;
-	f->r.handler = handlers_find(fx_handlers, type);
+	f->r.handler = conf_handler_find(fx_conf, type);
 	ck_assert_ptr_nonnull(f->r.handler);
 	f->r.task = &f->task;
 	f->r.input = input;

@@ -216,12 +216,14 @@ metrics_of(const struct board_area *a, bool up)
 	return r;
 }
 
+#define POST       "handler=\"post\",type=\"mail.*\""
+#define BUCKET(le) "qo_handler_seconds_bucket{" POST ",le=\"" le "\"}"
+
 START_TEST(test_values)
 {
 	struct board_area *a = board_private(BOARD_MONITOR, 3, 2);
 	struct reader *r;
 
-	board_add(a, BOARD_COMPLETED, 41);
 	board_add(a, BOARD_CLAIM_CONFLICTS, 7);
 	board_add(a, BOARD_S3_OPS + QO_S3_GET, 2500);
 	board_add(a, BOARD_S3_OPS + QO_S3_PUT, 200);
@@ -229,12 +231,18 @@ START_TEST(test_values)
 	board_gauge(a, BOARD_READY_TASKS, 12);
 	board_gauge(a, BOARD_OLDEST_READY_MS, 1500);
 	board_gauge(a, BOARD_SKEW_MS, -2500);
-	board_handler_name(a, 0, "mail");
-	board_handler_ran(a, 0, BOARD_O_COMPLETED, 7);
-	board_handler_ran(a, 0, BOARD_O_COMPLETED, 80);
-	board_handler_ran(a, 0, BOARD_O_FAILED, 99999999);
+	board_handler_name(a, 0, "post", "mail.*");
+	board_handler_ran(a, 0, 7);
+	board_handler_ran(a, 0, 80);
+	board_handler_ran(a, 0, 99999999);
+	board_task_ended(a, 0, BOARD_COMPLETED);
+	board_task_ended(a, 0, BOARD_COMPLETED);
+	board_task_ended(a, 0, BOARD_FAILED);
 	r = metrics_of(a, true);
-	ck_assert(value(r, "qo_tasks_total{outcome=\"completed\"}") == 41);
+	ck_assert(value(r, "qo_tasks_total{" POST ",outcome=\"completed\"}") ==
+	    2);
+	ck_assert(value(r, "qo_tasks_total{" POST ",outcome=\"failed\"}") == 1);
+	ck_assert(value(r, "qo_tasks_total{" POST ",outcome=\"lost\"}") == 0);
 	ck_assert(value(r, "qo_claim_conflicts_total") == 7);
 	ck_assert(value(r, "qo_s3_requests_total{op=\"get\"}") == 2500);
 	ck_assert(
@@ -246,21 +254,12 @@ START_TEST(test_values)
 	ck_assert(value(r, "qo_clock_skew_seconds") == -2.5);
 	ck_assert(value(r, "qo_store_up") == 1);
 	ck_assert(value(r, "qo_slots") == 3);
-	ck_assert(value(r,
-		      "qo_handler_seconds_bucket{handler=\"mail\",le=\"0."
-		      "01\"}") == 1);
-	ck_assert(value(r,
-		      "qo_handler_seconds_bucket{handler=\"mail\",le=\"0."
-		      "1\"}") == 2);
-	ck_assert(value(r,
-		      "qo_handler_seconds_bucket{handler=\"mail\",le=\"600"
-		      "\"}") == 2);
-	ck_assert(value(r,
-		      "qo_handler_seconds_bucket{handler=\"mail\",le=\"+Inf"
-		      "\"}") == 3);
-	ck_assert(value(r, "qo_handler_seconds_count{handler=\"mail\"}") == 3);
-	ck_assert(value(r, "qo_handler_seconds_sum{handler=\"mail\"}") ==
-	    100000.086);
+	ck_assert(value(r, BUCKET("0.01")) == 1);
+	ck_assert(value(r, BUCKET("0.1")) == 2);
+	ck_assert(value(r, BUCKET("600")) == 2);
+	ck_assert(value(r, BUCKET("+Inf")) == 3);
+	ck_assert(value(r, "qo_handler_seconds_count{" POST "}") == 3);
+	ck_assert(value(r, "qo_handler_seconds_sum{" POST "}") == 100000.086);
 	free(r);
 	board_private_free(a);
 }
@@ -290,6 +289,9 @@ static const char *const hostile[] = { "a\"b", "back\\slash\\", "new\nline",
 	"{}", "a,b=\"c\"", "tab\tbell\a", " ", "'", "\\n" };
 #define NHOSTILE (sizeof(hostile) / sizeof(hostile[0]))
 
+#define COUNT(handler, type) \
+	"qo_handler_seconds_count{handler=\"" handler "\",type=\"" type "\"}"
+
 START_TEST(test_hostile)
 {
 	struct board_area *a = board_private(BOARD_WORKER, 0, NHOSTILE);
@@ -297,19 +299,16 @@ START_TEST(test_hostile)
 	size_t i;
 
 	for (i = 0; i < NHOSTILE; i++) {
-		board_handler_name(a, i, hostile[i]);
-		board_handler_ran(a, i, BOARD_O_COMPLETED, 1);
+		board_handler_name(a, i, hostile[i], hostile[NHOSTILE - 1 - i]);
+		board_handler_ran(a, i, 1);
 	}
 	r = metrics_of(a, true);
 	ck_assert(!has(r, "qo_evil_total{a=\"b\"}"));
-	ck_assert(value(r, "qo_handler_seconds_count{handler=\"a\\\"b\"}") ==
+	ck_assert(value(r, COUNT("a\\\"b", "\\\\n")) == 1);
+	ck_assert(value(r, COUNT("\\\\n", "a\\\"b")) == 1);
+	ck_assert(value(r, COUNT("new\\nline", " ")) == 1);
+	ck_assert(value(r, COUNT("\\\\xff\\\\xfe\\\\x80", "a,b=\\\"c\\\"")) ==
 	    1);
-	ck_assert(value(r,
-		      "qo_handler_seconds_count{handler=\"new\\nline\"}") == 1);
-	ck_assert(value(r,
-		      "qo_handler_seconds_count{handler="
-		      "\"\\\\xff\\\\xfe\\\\x80\"}") == 1);
-	ck_assert(value(r, "qo_handler_seconds_count{handler=\"\\\\n\"}") == 1);
 	free(r);
 	board_private_free(a);
 }

@@ -217,7 +217,7 @@ START_TEST(it_is_bounded)
 }
 END_TEST
 
-/* Handlers with the same name are one row, whoever ran them. */
+/* Handlers with the same name and type are one row, whoever ran them. */
 START_TEST(handlers_are_summed_up)
 {
 	struct board_area *one, *two;
@@ -226,24 +226,30 @@ START_TEST(handlers_are_summed_up)
 
 	c = add_child("worker", 0, 1, &one);
 	add_child("worker", 1, 1, &two);
-	board_handler_name(one, 0, "resize");
-	board_handler_name(two, 0, "other");
-	board_handler_name(two, 1, "resize");
-	board_handler_ran(one, 0, BOARD_O_COMPLETED, 1500);
-	board_handler_ran(two, 1, BOARD_O_COMPLETED, 500);
-	board_handler_ran(two, 1, BOARD_O_FAILED, 1000);
+	board_handler_name(one, 0, "resize", "image.*");
+	board_handler_name(two, 0, "other", "x");
+	board_handler_name(two, 1, "resize", "image.*");
+	board_handler_ran(one, 0, 1500);
+	board_task_ended(one, 0, BOARD_COMPLETED);
+	board_handler_ran(two, 1, 500);
+	board_task_ended(two, 1, BOARD_COMPLETED);
+	board_handler_ran(two, 1, 1000);
+	board_task_ended(two, 1, BOARD_FAILED);
+	board_task_ended(two, 1, BOARD_EXPIRED);
+	board_task_ended(two, 1, BOARD_LOST);
 	read_back(&st);
 	qodstatus_fini(&st);
 	ck_assert_ptr_nonnull(strstr(b.data,
-	    "{\"name\":\"resize\",\"completed\":2,\"retried\":0,\"failed\":1,"
-	    "\"cancelled\":0,\"other\":0,\"runs\":3,\"seconds\":3.0}"));
+	    "{\"name\":\"resize\",\"type\":\"image.*\",\"completed\":2,"
+	    "\"retried\":0,\"failed\":1,\"cancelled\":0,\"other\":2,"
+	    "\"runs\":3,\"seconds\":3.0}"));
 	/* One that is gone is not forgotten. */
 	board_release(q.board, c->area);
 	c->area = -1;
 	read_back(&st);
 	qodstatus_fini(&st);
 	ck_assert_ptr_nonnull(strstr(b.data,
-	    "{\"name\":\"resize\",\"completed\":2,"));
+	    "{\"name\":\"resize\",\"type\":\"image.*\",\"completed\":2,"));
 }
 END_TEST
 
