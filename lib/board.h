@@ -28,11 +28,12 @@
 
 #include "err.h"
 
-#define BOARD_ID    37  /* a UUID */
-#define BOARD_NAME  129 /* a type, a handler, a worker id */
-#define BOARD_REST  "*" /* name and type of the row for all that have none */
-#define BOARD_NOTE  256
-#define BOARD_STEPS 14 /* buckets of the histogram, board_step_ms() */
+#define BOARD_ID     37  /* a UUID */
+#define BOARD_NAME   129 /* a type, a handler, a worker id */
+#define BOARD_REST   "*" /* name and type of the row for all that have none */
+#define BOARD_NOTE   256
+#define BOARD_STEPS  14 /* buckets of the histogram, board_step_ms() */
+#define BOARD_S3_MAX 16 /* room for kinds of requests, and for outcomes */
 
 enum board_role {
 	BOARD_FREE = 0,
@@ -69,9 +70,12 @@ enum board_counter {
 	BOARD_RESTARTS,      /* of processes that died; see board_restarted */
 	BOARD_S3_RETRIES,
 	BOARD_S3_OPS, /* + enum qo_s3_op: requests sent */
-	BOARD_S3_OUTCOMES = BOARD_S3_OPS + 24, /* + enum qo_s3_outcome */
-	BOARD_COUNTERS = BOARD_S3_OUTCOMES + 24
+	BOARD_S3_OUTCOMES = BOARD_S3_OPS + BOARD_S3_MAX, /* BOARD_S3_ENDED */
+	BOARD_COUNTERS = BOARD_S3_OUTCOMES + BOARD_S3_MAX * BOARD_S3_MAX
 };
+/* Requests of enum qo_s3_op that ended with enum qo_s3_outcome. */
+#define BOARD_S3_ENDED(op, outcome) \
+	(BOARD_S3_OUTCOMES + (unsigned)(op)*BOARD_S3_MAX + (unsigned)(outcome))
 /* Values of a process that go up and down. */
 enum board_gauge {
 	BOARD_HEARTBEAT_MS = 0, /* CLOCK_BOOTTIME; set by role.c */

@@ -170,8 +170,8 @@ bool qo_s3_now(struct qo_s3 *s3, struct qo_wall *lo, struct qo_wall *mid,
 void qo_s3_set_etag_form(struct qo_s3 *s3, enum qo_s3_etag_form form);
 
 struct qo_s3_stats {
-	uint64_t requests[QO_S3_OPS];      /* attempts sent */
-	uint64_t outcomes[QO_S3_OUTCOMES]; /* requests ended */
+	uint64_t requests[QO_S3_OPS];                 /* attempts sent */
+	uint64_t outcomes[QO_S3_OPS][QO_S3_OUTCOMES]; /* requests ended */
 	uint64_t retries;
 	uint64_t retries_refused; /* the budget was used up */
 	uint64_t bytes_out, bytes_in;

@@ -185,7 +185,7 @@ land(struct qo_s3_flight *f)
 	struct qo_s3_req *r = f->req;
 	struct qo_s3 *s3 = f->s3;
 
-	s3->stats.outcomes[r->res.outcome]++;
+	s3->stats.outcomes[r->op][r->res.outcome]++;
 	if (r->res.outcome == QO_S3_OK && s3->budget_spent >= BUDGET_REFUND)
 		s3->budget_spent -= BUDGET_REFUND;
 	qo_s3_cancel(r); /* frees the flight */

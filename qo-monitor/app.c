@@ -5,6 +5,7 @@
 #include "app.h"
 #include "attach.h"
 #include "board_rows.h"
+#include "board_s3.h"
 #include "endpoint.h"
 #include "log.h"
 #include "monitor.h"
@@ -16,10 +17,6 @@
 #include "xalloc.h"
 
 #define COUNT_MS 1000
-
-_Static_assert(QO_S3_OPS <= BOARD_S3_OUTCOMES - BOARD_S3_OPS &&
-	QO_S3_OUTCOMES <= BOARD_COUNTERS - BOARD_S3_OUTCOMES,
-    "the board has too few counters for the store's requests");
 
 struct app {
 	struct role *role;
@@ -45,21 +42,6 @@ struct app {
 /* Counts */
 
 static void
-count_requests(struct app *a)
-{
-	const struct qo_s3_stats *st = qo_s3_stats(a->s3);
-	struct board_area *area = a->m.area;
-	unsigned i;
-
-	for (i = 0; i < QO_S3_OPS; i++)
-		board_set_counter(area, BOARD_S3_OPS + i, st->requests[i]);
-	for (i = 0; i < QO_S3_OUTCOMES; i++)
-		board_set_counter(area, BOARD_S3_OUTCOMES + i, st->outcomes[i]);
-	board_set_counter(area, BOARD_S3_RETRIES, st->retries);
-	board_gauge(area, BOARD_SKEW_MS, qo_s3_skew_ms(a->s3));
-}
-
-static void
 tell_title(struct app *a)
 {
 	struct board_info info;
@@ -79,7 +61,7 @@ on_count(struct loop_timer *t)
 {
 	struct app *a = t->arg;
 
-	count_requests(a);
+	board_s3_show(a->m.area, a->s3);
 	tell_title(a);
 	loop_timer_set_ms(a->m.loop, &a->count, COUNT_MS, on_count, a);
 }
@@ -263,7 +245,7 @@ finish(struct app *a)
 	/* What is not deleted now is found again. */
 	if (!a->hurry)
 		qo_queue_flush(a->m.q);
-	count_requests(a);
+	board_s3_show(a->m.area, a->s3);
 }
 
 /* Before the store is reached: /healthz and /readyz tell of that.  The first

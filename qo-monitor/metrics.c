@@ -166,6 +166,25 @@ word(const char *s, char out[32])
 	return out;
 }
 
+/* Most kinds never end in most ways: no lines for that. */
+static void
+add_s3_outcomes(struct buf *b, const uint64_t *counters, unsigned op)
+{
+	char kind[32], w[32];
+	uint64_t n;
+	unsigned i;
+
+	word(qo_s3_op_name((enum qo_s3_op)op), kind);
+	for (i = 0; i < QO_S3_OUTCOMES; i++) {
+		n = counters[BOARD_S3_ENDED(op, i)];
+		if (n == 0 && i != QO_S3_OK)
+			continue;
+		word(qo_s3_outcome_name((enum qo_s3_outcome)i), w);
+		prom_count(b, "qo_s3_outcomes_total", n, "op", kind, "outcome",
+		    w, NULL);
+	}
+}
+
 static void
 add_store(struct buf *b, const struct metrics *m)
 {
@@ -174,16 +193,15 @@ add_store(struct buf *b, const struct metrics *m)
 	unsigned i;
 
 	prom_family(b, "qo_s3_requests_total", "counter",
-	    "Requests sent to the store, by kind.");
+	    "Requests sent to the store, by kind; each time it was sent.");
 	for (i = 0; i < QO_S3_OPS; i++)
 		prom_count(b, "qo_s3_requests_total", c[BOARD_S3_OPS + i], "op",
 		    word(qo_s3_op_name((enum qo_s3_op)i), w), NULL);
 	prom_family(b, "qo_s3_outcomes_total", "counter",
-	    "How requests ended, retries included.");
-	for (i = 0; i < QO_S3_OUTCOMES; i++)
-		prom_count(b, "qo_s3_outcomes_total", c[BOARD_S3_OUTCOMES + i],
-		    "outcome",
-		    word(qo_s3_outcome_name((enum qo_s3_outcome)i), w), NULL);
+	    "Requests that ended, by kind and outcome; each once, however "
+	    "often it was sent.");
+	for (i = 0; i < QO_S3_OPS; i++)
+		add_s3_outcomes(b, c, i);
 	prom_family(b, "qo_s3_cost_dollars_total", "counter",
 	    "What these requests cost at Amazon's list prices: an estimate.");
 	prom_number(b, "qo_s3_cost_dollars_total", metrics_cost(c), NULL);

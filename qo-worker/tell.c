@@ -1,13 +1,9 @@
 /* What others are told: the heartbeat, the board, the title, the log. */
-#include <assert.h>
 #include <unistd.h>
 
+#include "board_s3.h"
 #include "log.h"
 #include "worker_int.h"
-
-static_assert(QO_S3_OPS <= BOARD_S3_OUTCOMES - BOARD_S3_OPS &&
-	QO_S3_OUTCOMES <= BOARD_COUNTERS - BOARD_S3_OUTCOMES,
-    "the board has no room for all kinds of requests");
 
 static void
 add_tasks(struct worker *w, struct qo_worker_record *r)
@@ -47,27 +43,12 @@ tell_heartbeat(struct qo_worker_record *r, void *arg)
 	add_tasks(w, r);
 }
 
-static void
-show_counters(struct worker *w)
-{
-	const struct qo_s3_stats *st = qo_s3_stats(w->s3);
-	struct board_area *a = w->role->area;
-	unsigned i;
-
-	for (i = 0; i < QO_S3_OPS; i++)
-		board_set_counter(a, BOARD_S3_OPS + i, st->requests[i]);
-	for (i = 0; i < QO_S3_OUTCOMES; i++)
-		board_set_counter(a, BOARD_S3_OUTCOMES + i, st->outcomes[i]);
-	board_set_counter(a, BOARD_S3_RETRIES, st->retries);
-	board_gauge(a, BOARD_SKEW_MS, qo_s3_skew_ms(w->s3));
-}
-
 void
 tell(struct worker *w)
 {
 	role_title(w->role, "%zu running, %llu done", w->held,
 	    (unsigned long long)(w->completed + w->failed));
-	show_counters(w);
+	board_s3_show(w->role->area, w->s3);
 }
 
 /* What it did and what that cost. */

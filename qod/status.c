@@ -56,9 +56,22 @@ add_ms(struct buf *b, const char *name, int64_t wall_ms)
 
 /* What the board has of a process */
 
+/* Requests of all kinds. */
+static int64_t
+ended_so(const struct board_info *info, size_t outcome)
+{
+	uint64_t n = 0;
+	size_t i;
+
+	for (i = 0; i < QO_S3_OPS; i++)
+		n += info->counters[BOARD_S3_ENDED(i, outcome)];
+	return (int64_t)n;
+}
+
 static void
 add_counters(struct buf *b, const struct board_info *info)
 {
+	int64_t n;
 	size_t i;
 
 	out_json_open(b, "counters", '{');
@@ -75,10 +88,9 @@ add_counters(struct buf *b, const struct board_info *info)
 	out_json_close(b, '}');
 	out_json_open(b, "s3_outcomes", '{');
 	for (i = 0; i < QO_S3_OUTCOMES; i++)
-		if (info->counters[BOARD_S3_OUTCOMES + i] > 0)
+		if ((n = ended_so(info, i)) > 0)
 			out_json_int(b,
-			    qo_s3_outcome_name((enum qo_s3_outcome)i),
-			    (int64_t)info->counters[BOARD_S3_OUTCOMES + i]);
+			    qo_s3_outcome_name((enum qo_s3_outcome)i), n);
 	out_json_close(b, '}');
 }
 

@@ -218,6 +218,8 @@ metrics_of(const struct board_area *a, bool up)
 
 #define POST       "handler=\"post\",type=\"mail.*\""
 #define BUCKET(le) "qo_handler_seconds_bucket{" POST ",le=\"" le "\"}"
+#define ENDED(op, outcome) \
+	"qo_s3_outcomes_total{op=\"" op "\",outcome=\"" outcome "\"}"
 
 START_TEST(test_values)
 {
@@ -227,7 +229,8 @@ START_TEST(test_values)
 	board_add(a, BOARD_CLAIM_CONFLICTS, 7);
 	board_add(a, BOARD_S3_OPS + QO_S3_GET, 2500);
 	board_add(a, BOARD_S3_OPS + QO_S3_PUT, 200);
-	board_add(a, BOARD_S3_OUTCOMES + QO_S3_PRECONDITION, 5);
+	board_add(a, BOARD_S3_ENDED(QO_S3_PUT, QO_S3_PRECONDITION), 5);
+	board_add(a, BOARD_S3_ENDED(QO_S3_GET, QO_S3_NOT_FOUND), 6);
 	board_gauge(a, BOARD_READY_TASKS, 12);
 	board_gauge(a, BOARD_OLDEST_READY_MS, 1500);
 	board_gauge(a, BOARD_SKEW_MS, -2500);
@@ -245,9 +248,10 @@ START_TEST(test_values)
 	ck_assert(value(r, "qo_tasks_total{" POST ",outcome=\"lost\"}") == 0);
 	ck_assert(value(r, "qo_claim_conflicts_total") == 7);
 	ck_assert(value(r, "qo_s3_requests_total{op=\"get\"}") == 2500);
-	ck_assert(
-	    value(r, "qo_s3_outcomes_total{outcome=\"precondition_failed\"}") ==
-	    5);
+	ck_assert(value(r, ENDED("put", "precondition_failed")) == 5);
+	ck_assert(value(r, ENDED("get", "not_found")) == 6);
+	ck_assert(value(r, ENDED("get", "ok")) == 0);
+	ck_assert(!has(r, ENDED("put", "not_found")));
 	ck_assert(fabs(value(r, "qo_s3_cost_dollars_total") - 0.002) < 1e-9);
 	ck_assert(value(r, "qo_ready_tasks") == 12);
 	ck_assert(value(r, "qo_oldest_ready_seconds") == 1.5);

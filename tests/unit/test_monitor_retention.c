@@ -522,10 +522,11 @@ static uint64_t
 answers(const struct qo_s3 *s3)
 {
 	uint64_t n = 0;
-	size_t i;
+	size_t i, k;
 
-	for (i = 0; i < QO_S3_OUTCOMES; i++)
-		n += qo_s3_stats(s3)->outcomes[i];
+	for (i = 0; i < QO_S3_OPS; i++)
+		for (k = 0; k < QO_S3_OUTCOMES; k++)
+			n += qo_s3_stats(s3)->outcomes[i][k];
 	return n;
 }
 

@@ -427,7 +427,7 @@ START_TEST(test_retry_then_ok)
 	st = qo_s3_stats(fx.s3);
 	ck_assert_uint_eq(st->requests[QO_S3_PUT], 3);
 	ck_assert_uint_eq(st->retries, 2);
-	ck_assert_uint_eq(st->outcomes[QO_S3_PRECONDITION], 1);
+	ck_assert_uint_eq(st->outcomes[QO_S3_PUT][QO_S3_PRECONDITION], 1);
 	/* The same bytes each time. */
 	ck_assert_str_eq(strstr(scripted_request(fx.server, 0), "\r\n\r\n"),
 	    strstr(scripted_request(fx.server, 2), "\r\n\r\n"));
