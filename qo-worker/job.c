@@ -365,6 +365,21 @@ claim_unsettled(struct job *j)
 	job_finish(j, is_not_due(j) ? JOB_NOT_DUE : JOB_ERROR);
 }
 
+/* The claim has ended the task, unless it was ours and was taken away. */
+static void
+count_settled(const struct job *j)
+{
+	const struct qo_task *t = &j->claim.change.task;
+	size_t row = board_row_of_type(j->host->conf, t->task_type);
+
+	if (qo_claim_error(&j->claim, t) != NULL)
+		return;
+	if (t->status == QO_STATUS_CANCELLED)
+		board_task_ended(j->host->area, row, BOARD_CANCELLED);
+	else if (t->status == QO_STATUS_EXPIRED)
+		board_task_ended(j->host->area, row, BOARD_EXPIRED);
+}
+
 static void
 on_claimed(struct qo_claim *cl)
 {
@@ -373,10 +388,12 @@ on_claimed(struct qo_claim *cl)
 	j->err = cl->change.err;
 	switch (cl->change.rc) {
 	case QO_OK:
-		if (cl->held)
+		if (cl->held) {
 			held(j);
-		else
+		} else {
+			count_settled(j);
 			job_finish(j, JOB_SETTLED);
+		}
 		return;
 	case QO_LOST:
 		if (!is_announced(j))

@@ -418,6 +418,24 @@ def _():
         eq(q.stop(), 0)
 
 
+@case("metrics_of_a_task_that_no_attempt_had")
+def _():
+    with Real(workers=1) as q:
+        q.handlers((WAIT, "h", "t"), more="[worker]\nslots = 1\n"
+                   "[monitor]\ncheck_interval = 1h\nlisten = %s\n" %
+                   q.url.replace(":9710", ":9711"))
+        q.start()
+        q.submit(1)
+        until("it runs", lambda: len(q.tasks("running")) == 1)
+        # It is found by the worker alone, and too late.
+        q.qo("submit", "-t", "t", "--expires", "1s")
+        time.sleep(1.1)
+        q.go()
+        until("it is counted", lambda: q.ended("h", "t", "expired") == 1)
+        eq(len(q.tasks("expired")), 1)
+        eq(q.stop(), 0)
+
+
 @case("many_hups_under_load")
 def _():
     with Real(workers=2) as q:
