@@ -427,9 +427,10 @@ def _():
         q.start()
         q.submit(1)
         until("it runs", lambda: len(q.tasks("running")) == 1)
-        # It is found by the worker alone, and too late.
+        # It is found by the worker alone, and too late: server time is
+        # known to a second.
         q.qo("submit", "-t", "t", "--expires", "1s")
-        time.sleep(1.1)
+        time.sleep(3)
         q.go()
         until("it is counted", lambda: q.ended("h", "t", "expired") == 1)
         eq(len(q.tasks("expired")), 1)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../../qo-monitor/metrics.h"
+#include "io.h"
 #include "s3.h"
 #include "utf8.h"
 #include "xalloc.h"
@@ -77,6 +78,21 @@ read_comment(struct reader *r, char *line)
 	snprintf(r->type, sizeof(r->type), "%s", rest);
 }
 
+/* "value"; where it ends. */
+static const char *
+read_value(const char *p)
+{
+	ck_assert_int_eq(*p, '"');
+	for (p++; *p != '"'; p++) {
+		ck_assert_msg(*p != '\0', "no end of a value");
+		if (*p == '\\') {
+			p++;
+			ck_assert(*p == '\\' || *p == '"' || *p == 'n');
+		}
+	}
+	return p + 1;
+}
+
 /* name="value",...} ; where it ends. */
 static const char *
 read_labels(const char *p)
@@ -87,15 +103,7 @@ read_labels(const char *p)
 		eq = strchr(p, '=');
 		ck_assert_ptr_nonnull(eq);
 		ck_assert_msg(is_name(p, (size_t)(eq - p)), "%s", p);
-		ck_assert_int_eq(eq[1], '"');
-		for (p = eq + 2; *p != '"'; p++) {
-			ck_assert_msg(*p != '\0', "no end of a value");
-			if (*p == '\\') {
-				p++;
-				ck_assert(*p == '\\' || *p == '"' || *p == 'n');
-			}
-		}
-		p++;
+		p = read_value(eq + 1);
 		if (*p == '}')
 			return p + 1;
 		ck_assert_int_eq(*p, ',');
@@ -288,6 +296,66 @@ START_TEST(test_unknown)
 }
 END_TEST
 
+/* The manual page has an item for each family, ".It Va name" and, in brackets,
+ * its labels: those that are told, all of them and no others.  Run from the
+ * top of the tree. */
+
+/* The labels of the family's series as the page would name them:
+ * " Pq a , b", or "". */
+static void
+add_labels(const struct reader *r, const char *family, struct buf *out)
+{
+	const char *p = NULL, *end;
+	size_t i;
+
+	/* The longest has all; a histogram's sum has no le. */
+	for (i = 0; i < r->n; i++)
+		if (strcmp(r->series[i].family, family) == 0 &&
+		    (p == NULL || strstr(r->series[i].id, "le=") != NULL))
+			p = strchr(r->series[i].id, '{');
+	for (i = 0; p != NULL && *p != '}'; i++) {
+		end = strchr(p, '=');
+		buf_addf(out, "%s%.*s", i == 0 ? " Pq " : " , ",
+		    (int)(end - p - 1), p + 1);
+		p = read_value(end + 1);
+	}
+}
+
+START_TEST(test_manual)
+{
+	struct board_area *a = board_private(BOARD_MONITOR, 0, 1);
+	struct buf page, item;
+	struct qo_err err;
+	struct reader *r;
+	const char *p;
+	size_t i, items = 0;
+
+	board_handler_name(a, 0, "h", "t");
+	r = metrics_of(a, true);
+	buf_init(&page, 1 << 20);
+	buf_init(&item, 1024);
+	ck_assert_msg(io_read_file("man/qo-monitor.8", &page, &err) == 0, "%s",
+	    err.msg);
+	for (i = 0; i < r->nfamilies; i++) {
+		buf_reset(&item);
+		buf_addf(&item, "\n.It Va %s", r->families[i]);
+		add_labels(r, r->families[i], &item);
+		buf_adds(&item, "\n");
+		p = strstr(page.data, item.data);
+		ck_assert_msg(p != NULL, "not in the manual:%s", item.data);
+		ck_assert_msg(strstr(p + 1, item.data) == NULL, "twice:%s",
+		    item.data);
+	}
+	for (p = page.data; (p = strstr(p, "\n.It Va qo_")) != NULL; p++)
+		items++;
+	ck_assert_uint_eq(items, r->nfamilies);
+	buf_fini(&page);
+	buf_fini(&item);
+	free(r);
+	board_private_free(a);
+}
+END_TEST
+
 static const char *const hostile[] = { "a\"b", "back\\slash\\", "new\nline",
 	"x\"} 1\nqo_evil_total{a=\"b", "\xff\xfe\x80", "\xc3\xa9t\xc3\xa9",
 	"{}", "a,b=\"c\"", "tab\tbell\a", " ", "'", "\\n" };
@@ -329,6 +397,7 @@ main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_values);
 	tcase_add_test(tc, test_unknown);
+	tcase_add_test(tc, test_manual);
 	tcase_add_test(tc, test_hostile);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
