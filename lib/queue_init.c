@@ -1,16 +1,19 @@
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "control.h"
 #include "queue_init.h"
 #include "s3body.h"
+#include "xalloc.h"
 
 #define DAYS 1 /* what is kept of index entries that are gone */
 
 static const char *const index_prefixes[] = { "ready", "leases/", "failed/",
 	"workers/", "bell/", "logs/", "workflow-active/" };
-#define NPREFIXES (sizeof(index_prefixes) / sizeof(index_prefixes[0]))
+#define NPREFIXES   (sizeof(index_prefixes) / sizeof(index_prefixes[0]))
+#define PREFIX_SIZE 320
 
 static void __attribute__((format(printf, 3, 4)))
 say(const struct qo_init *in, enum qo_init_level level, const char *fmt, ...)
@@ -125,13 +128,35 @@ set_versioning(const struct qo_init *in, const char *name, struct qo_err *err)
 	return rc;
 }
 
-/* Index entries in a versioned bucket leave versions behind, which nobody
- * reads. */
-static void
-set_lifecycle(const struct qo_init *in, const char *name)
+/* Is there a rule for that prefix? */
+static bool
+has_rule(const struct buf *rules, const char *prefix)
+{
+	char *text = xasprintf("<Prefix>%s</Prefix>", prefix);
+	bool has = rules->len > 0 && strstr(rules->data, text) != NULL;
+
+	free(text);
+	return has;
+}
+
+static bool
+has_rules(const struct buf *rules, char prefixes[NPREFIXES][PREFIX_SIZE])
+{
+	size_t i;
+
+	for (i = 0; i < NPREFIXES; i++)
+		if (!has_rule(rules, prefixes[i]))
+			return false;
+	return true;
+}
+
+static enum qo_s3_outcome
+put_rules(const struct qo_init *in, const char *name,
+    char prefixes[NPREFIXES][PREFIX_SIZE], struct qo_err *err)
 {
 	struct qo_s3_lifecycle_rule rules[NPREFIXES];
-	char ids[NPREFIXES][32], prefixes[NPREFIXES][320];
+	enum qo_s3_outcome outcome;
+	char ids[NPREFIXES][32];
 	struct qo_s3_req r;
 	struct buf b;
 	size_t i;
@@ -139,8 +164,6 @@ set_lifecycle(const struct qo_init *in, const char *name)
 	for (i = 0; i < NPREFIXES; i++) {
 		snprintf(ids[i], sizeof(ids[i]), "qo-%.*s",
 		    (int)strcspn(index_prefixes[i], "/"), index_prefixes[i]);
-		snprintf(prefixes[i], sizeof(prefixes[i]), "%s%s",
-		    in->conf->s3.prefix, index_prefixes[i]);
 		memset(&rules[i], 0, sizeof(rules[i]));
 		rules[i].id = ids[i];
 		rules[i].prefix = prefixes[i];
@@ -152,7 +175,39 @@ set_lifecycle(const struct qo_init *in, const char *name)
 	qo_s3_req_init(&r, QO_S3_LIFECYCLE_PUT, name, NULL);
 	r.body = b.data;
 	r.body_len = b.len;
-	if (qo_s3_wait(in->s3, &r) == QO_S3_OK)
+	outcome = qo_s3_wait(in->s3, &r);
+	*err = r.res.err;
+	qo_s3_req_fini(&r);
+	buf_fini(&b);
+	return outcome;
+}
+
+/* Index entries in a versioned bucket leave versions behind, which nobody
+ * reads.  A PUT replaces all rules: where there are some, they are their
+ * owner's business. */
+static void
+set_lifecycle(const struct qo_init *in, const char *name,
+    enum qo_s3_outcome outcome, const struct buf *rules, struct qo_err *err)
+{
+	char prefixes[NPREFIXES][PREFIX_SIZE];
+	size_t i;
+
+	for (i = 0; i < NPREFIXES; i++)
+		snprintf(prefixes[i], sizeof(prefixes[i]), "%s%s",
+		    in->conf->s3.prefix, index_prefixes[i]);
+	if (outcome == QO_S3_OK && has_rules(rules, prefixes)) {
+		say(in, QO_INIT_DONE, "the lifecycle rules are there");
+		return;
+	}
+	if (outcome == QO_S3_OK) {
+		say(in, QO_INIT_WARN,
+		    "bucket %s has lifecycle rules of its own, which are left "
+		    "alone: old index versions stay, see qo-layout(7)",
+		    name);
+		return;
+	}
+	if (outcome == QO_S3_NOT_FOUND &&
+	    put_rules(in, name, prefixes, err) == QO_S3_OK)
 		say(in, QO_INIT_DONE,
 		    "set lifecycle rules: what is gone from the indexes is "
 		    "kept for %d day",
@@ -162,9 +217,30 @@ set_lifecycle(const struct qo_init *in, const char *name)
 		say(in, QO_INIT_WARN,
 		    "bucket %s: no lifecycle rules, old index versions stay: "
 		    "%s",
-		    name, r.res.err.msg);
+		    name, err->msg);
+}
+
+/* What becomes of old versions.  Those of tasks are the history: how long it
+ * is kept is not ours to say. */
+static void
+see_to_versions(const struct qo_init *in, const struct conf_s3 *c)
+{
+	enum qo_s3_outcome outcome;
+	char tasks[PREFIX_SIZE];
+	struct qo_s3_req r;
+
+	qo_s3_req_init(&r, QO_S3_LIFECYCLE_GET, c->bucket, NULL);
+	outcome = qo_s3_wait(in->s3, &r);
+	if (c->index_bucket == NULL)
+		set_lifecycle(in, c->bucket, outcome, &r.res.body, &r.res.err);
+	snprintf(tasks, sizeof(tasks), "%stasks/", c->prefix);
+	if (!has_rule(&r.res.body, tasks))
+		say(in, QO_INIT_DONE,
+		    "no lifecycle rule for %s: the versions of tasks, their "
+		    "history, are kept for ever, also of those that retention "
+		    "removes; see qo-layout(7)",
+		    tasks);
 	qo_s3_req_fini(&r);
-	buf_fini(&b);
 }
 
 static enum qo_rc
@@ -215,11 +291,12 @@ qo_init_queue(const struct qo_init *in, struct qo_err *err)
 	if ((rc = make_bucket(in, c->bucket, err)) != QO_OK ||
 	    (rc = set_versioning(in, c->bucket, err)) != QO_OK)
 		return rc;
-	if (c->index_bucket != NULL)
-		rc = make_bucket(in, c->index_bucket, err);
-	else if (c->versioning != CONF_VERSIONING_OFF)
-		set_lifecycle(in, c->bucket);
-	return rc == QO_OK ? make_control(in, err) : rc;
+	if (c->index_bucket != NULL &&
+	    (rc = make_bucket(in, c->index_bucket, err)) != QO_OK)
+		return rc;
+	if (c->versioning != CONF_VERSIONING_OFF)
+		see_to_versions(in, c);
+	return make_control(in, err);
 }
 
 /* The probe */

@@ -50,6 +50,7 @@ enum qo_s3_op {
 	QO_S3_VERSIONING_PUT,
 	QO_S3_CORS_PUT,
 	QO_S3_LIFECYCLE_PUT,
+	QO_S3_LIFECYCLE_GET,
 	QO_S3_OPS /* how many */
 };
 
@@ -101,7 +102,7 @@ struct qo_s3_res {
 	struct qo_wall last_modified; /* us == 0: none */
 	int64_t length;               /* Content-Length; -1: none */
 	int64_t seq;                  /* x-qo-seq of a LIST; -1: none */
-	struct buf body;              /* of a GET; the caller may buf_take it */
+	struct buf body; /* of a GET, of LIFECYCLE_GET; may be taken */
 	/* The parsed answer, NULL with other requests; borrowed from xml, good
 	 * until the request is sent again or fini. */
 	const struct qo_s3_list *list;      /* LIST, LIST_VERSIONS */

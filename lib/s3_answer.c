@@ -38,6 +38,7 @@ s3_op_writes(enum qo_s3_op op)
 	case QO_S3_LIST_VERSIONS:
 	case QO_S3_BUCKET_HEAD:
 	case QO_S3_VERSIONING_GET:
+	case QO_S3_LIFECYCLE_GET:
 		return false;
 	case QO_S3_PUT:
 	case QO_S3_DELETE:
@@ -300,6 +301,13 @@ check_empty(struct qo_s3_req *r, const struct http_req *h, struct qo_s3xml *xml)
 }
 
 static void
+take_body(struct qo_s3_req *r, struct http_req *h)
+{
+	r->res.body = h->body_in;
+	buf_init(&h->body_in, 0);
+}
+
+static void
 read_success(struct qo_s3_req *r, struct http_req *h, struct qo_s3xml *xml)
 {
 	switch (r->op) {
@@ -310,10 +318,8 @@ read_success(struct qo_s3_req *r, struct http_req *h, struct qo_s3xml *xml)
 			fail(r, QO_S3_BAD_RESPONSE,
 			    "the whole object came where a range was asked "
 			    "for");
-		if (r->res.outcome == QO_S3_OK) {
-			r->res.body = h->body_in;
-			buf_init(&h->body_in, 0);
-		}
+		if (r->res.outcome == QO_S3_OK)
+			take_body(r, h);
 		break;
 	case QO_S3_HEAD:
 		check_etag(r);
@@ -334,6 +340,9 @@ read_success(struct qo_s3_req *r, struct http_req *h, struct qo_s3xml *xml)
 		break;
 	case QO_S3_VERSIONING_GET:
 		read_document(r, h, QO_S3XML_DOC_VERSIONING);
+		break;
+	case QO_S3_LIFECYCLE_GET:
+		take_body(r, h);
 		break;
 	case QO_S3_DELETE:
 	case QO_S3_BUCKET_CREATE:

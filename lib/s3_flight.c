@@ -34,6 +34,7 @@ method_of(enum qo_s3_op op)
 	case QO_S3_LIST:
 	case QO_S3_LIST_VERSIONS:
 	case QO_S3_VERSIONING_GET:
+	case QO_S3_LIFECYCLE_GET:
 		return "GET";
 	case QO_S3_HEAD:
 	case QO_S3_BUCKET_HEAD:
@@ -112,6 +113,7 @@ s3_flight_prepare(struct qo_s3_flight *f)
 	case QO_S3_BUCKET_HEAD:
 	case QO_S3_BUCKET_DELETE:
 	case QO_S3_VERSIONING_GET:
+	case QO_S3_LIFECYCLE_GET:
 	case QO_S3_OPS:
 		break;
 	}

@@ -18,6 +18,7 @@ qo_s3_op_name(enum qo_s3_op op)
 		[QO_S3_VERSIONING_PUT] = "PutBucketVersioning",
 		[QO_S3_CORS_PUT] = "PutBucketCors",
 		[QO_S3_LIFECYCLE_PUT] = "PutBucketLifecycleConfiguration",
+		[QO_S3_LIFECYCLE_GET] = "GetBucketLifecycleConfiguration",
 	};
 
 	return op < QO_S3_OPS ? names[op] : "?";

@@ -239,6 +239,7 @@ s3_target_build(struct s3_target *t, const struct s3_endpoint *e,
 	case QO_S3_CORS_PUT:
 		add(t, "cors", NULL);
 		break;
+	case QO_S3_LIFECYCLE_GET:
 	case QO_S3_LIFECYCLE_PUT:
 		add(t, "lifecycle", NULL);
 		break;

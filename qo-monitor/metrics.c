@@ -131,6 +131,7 @@ metrics_cost(const uint64_t *counters)
 		case QO_S3_HEAD:
 		case QO_S3_BUCKET_HEAD:
 		case QO_S3_VERSIONING_GET:
+		case QO_S3_LIFECYCLE_GET:
 			cost += (double)ops[i] * COST_READ;
 			break;
 		case QO_S3_PUT:

@@ -70,5 +70,7 @@ const struct cmd cmd_init = {
 	.opts = opts,
 	.summary = "make the buckets and the queue in them",
 	.help = "Makes what is missing and leaves alone what is there: it can "
-		"be run at any time, also twice.",
+		"be run at any time, also twice.  How long old versions of "
+		"tasks are kept is for a lifecycle rule of the bucket to say, "
+		"which it does not make: see qo-layout(7).",
 };

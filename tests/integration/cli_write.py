@@ -134,6 +134,48 @@ def tty(args, answer):
 Run("init")
 
 
+RULE = ("<Rule><ID>%s</ID><Filter><Prefix>%s</Prefix></Filter>"
+        "<Status>Enabled</Status><NoncurrentVersionExpiration>"
+        "<NoncurrentDays>30</NoncurrentDays></NoncurrentVersionExpiration>"
+        "</Rule>")
+KEPT = "no lifecycle rule for tasks/: the versions of tasks"
+
+
+@case("init_tells_that_versions_stay")
+def _():
+    out = Run("init").out
+    assert KEPT in out, out
+    doc = ("<LifecycleConfiguration>" + RULE % ("history", "tasks/") +
+           "</LifecycleConfiguration>")
+    eq(client("PUT", "/qo", "lifecycle", doc).status, 200)
+    assert KEPT not in Run("init").out
+    eq(client("DELETE", "/qo", "lifecycle").status, 204)
+    assert KEPT in Run("init").out
+    assert KEPT not in Run("init", env={"QO_S3_VERSIONING": "off"}).out
+
+
+@case("init_leaves_lifecycle_rules_alone")
+def _():
+    env = {"QO_S3_ENDPOINT": store.url, "QO_S3_BUCKET": "alone",
+           "QO_S3_ACCESS_KEY_FILE": store.data + "/keys"}
+    assert "set lifecycle rules" in Run("init", env=env).out
+    first = client.get("/alone", "lifecycle").body.decode()
+    assert "the lifecycle rules are there" in Run("init", env=env).out
+    # Somebody adds one, and is not robbed of it.
+    more = first.replace("</LifecycleConfiguration>", RULE % (
+        "history", "tasks/") + "</LifecycleConfiguration>")
+    eq(client("PUT", "/alone", "lifecycle", more).status, 200)
+    r = Run("init", env=env)
+    assert "the lifecycle rules are there" in r.out, r.out
+    assert KEPT not in r.out, r.out
+    eq(client.get("/alone", "lifecycle").body.decode(), more)
+    # Another queue in the same bucket finds those of the first.
+    r = Run("init", env=dict(env, QO_S3_PREFIX="team/"))
+    assert "bucket alone has lifecycle rules of its own" in r.err, r.err
+    assert KEPT.replace("tasks/", "team/tasks/") in r.out, r.out
+    eq(client.get("/alone", "lifecycle").body.decode(), more)
+
+
 @case("submit")
 def _():
     id_ = submit("--type", "mail.send", "--input", ' {"n": 1.50, "e": 1e400}')

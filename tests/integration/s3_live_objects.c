@@ -123,6 +123,7 @@ case_bucket_configuration(struct live *l)
 	};
 	const char *name = live_bucket(l, true);
 	char url[256];
+	struct qo_s3_req r;
 	struct qo_err err;
 	struct buf b;
 
@@ -132,9 +133,14 @@ case_bucket_configuration(struct live *l)
 	snprintf(url, sizeof(url), "%s/%s/x", l->store->endpoint, name);
 	need(l, live_curl(l, "OPTIONS", url, allowed, NULL, &b) == 200);
 	need(l, live_curl(l, "OPTIONS", url, foreign, NULL, &b) == 403);
+	plain(l, QO_S3_LIFECYCLE_GET, name, NULL, QO_S3_NOT_FOUND);
 	buf_reset(&b);
 	need(l, qo_s3body_lifecycle(&b, rules, nitems(rules), &err) == 0);
 	send_body(l, QO_S3_LIFECYCLE_PUT, name, &b);
+	qo_s3_req_init(&r, QO_S3_LIFECYCLE_GET, name, NULL);
+	expect(l, &r, QO_S3_OK);
+	need(l, strstr(r.res.body.data, "<Prefix>tasks/</Prefix>") != NULL);
+	qo_s3_req_fini(&r);
 	buf_fini(&b);
 }
 
