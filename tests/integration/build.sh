@@ -201,6 +201,7 @@ elif [ "$(completes qo -c x.conf top --int)" != --interval ]; then
 else
 	ok completion_bash
 fi
+
 # The units, with their programs where they are now.
 if command -v systemd-analyze >/dev/null; then
 	mkdir -p units
