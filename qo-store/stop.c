@@ -5,6 +5,7 @@
 
 #define QUIET_MS 3000
 #define LOOK_MS  250
+#define STILL_MS 1000
 #define MORE_MS  15000 /* than drain_timeout, for all of it */
 #define LAST_MS  1000  /* of that for the requests under way */
 
@@ -74,6 +75,10 @@ on_look(struct loop_timer *t)
 	struct stop *s = t->arg;
 	struct qo_mono now = qo_mono_now();
 
+	/* We stood still, and with us maybe all who would have asked. */
+	if (qo_mono_diff_us(s->looked, now) > STILL_MS * QO_US_PER_MS)
+		s->since = now;
+	s->looked = now;
 	if (is_over(s, now) ||
 	    qo_mono_diff_us(now, s->end.due) <= LAST_MS * QO_US_PER_MS)
 		stop_drain(s, -1);
@@ -84,7 +89,7 @@ on_look(struct loop_timer *t)
 void
 stop_orphaned(struct stop *s)
 {
-	s->since = qo_mono_now();
+	s->since = s->looked = qo_mono_now();
 	db_set_orphan(s->server->db);
 	end_by(s, s->drain_ms + MORE_MS);
 	if (!s->draining)

@@ -4,7 +4,8 @@
  * Asked by a signal or by qod it answers those who wait, finishes the other
  * requests and ends.  When qod is gone its other children drain by themselves
  * and need the store meanwhile: it goes on until they are gone and nobody has
- * asked for 3 seconds, at most drain_timeout and 15 seconds.
+ * asked for 3 seconds in which it could have heard them, at most drain_timeout
+ * and 15 seconds.
  */
 #ifndef STOP_H
 #define STOP_H
@@ -18,7 +19,8 @@ struct stop {
 	int64_t drain_ms;      /* our own patience */
 	bool draining;
 	struct loop_timer end, look;
-	struct qo_mono since; /* qod is gone */
+	struct qo_mono since;  /* nobody had to ask before that */
+	struct qo_mono looked; /* for the last time */
 };
 
 /* role->loop is set. */

@@ -356,6 +356,37 @@ START_TEST(test_orphans)
 }
 END_TEST
 
+/* A machine that stands still is no reason to end: those who need it stood
+ * still, too. */
+START_TEST(test_orphan_that_stood_still)
+{
+	struct store s = { .pid = 0 };
+	int64_t woken;
+
+	/* It learns that qod is gone, then stands still for longer than it
+	 * waits for somebody to ask.  Where we are too slow: again. */
+	do {
+		if (s.pid != 0)
+			store_fini(&s);
+		store_init(&s);
+		launch(&s, "data", "", true);
+		expect_ready(&s);
+		close(s.ctl);
+		s.ctl = -1;
+		poll(NULL, 0, 500);
+		proc_signal(s.pid, SIGSTOP);
+		poll(NULL, 0, 3000);
+	} while (has_ended(&s));
+	woken = now_ms();
+	proc_signal(s.pid, SIGCONT);
+	while (!has_ended(&s))
+		poll(NULL, 0, 20);
+	ck_assert_int_eq(s.status, 0);
+	ck_assert_int_ge(s.ended_ms - woken, 2900);
+	store_fini(&s);
+}
+END_TEST
+
 /* What a restart would not mend has status 78. */
 START_TEST(test_refused)
 {
@@ -391,6 +422,7 @@ main(void)
 	tcase_add_test(tc, test_drain_limit);
 	tcase_add_test(tc, test_reopen);
 	tcase_add_test(tc, test_orphans);
+	tcase_add_test(tc, test_orphan_that_stood_still);
 	tcase_add_test(tc, test_refused);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
