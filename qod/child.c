@@ -256,6 +256,7 @@ child_start(struct child *c)
 	}
 	child_watch(c);
 	c->state = CHILD_STARTING;
+	c->generation = c->gen->number;
 	log_event(LOG_LVL_DEBUG, "started", "child", child_name(c, name),
 	    "child_pid", LOG_NUM(c->pid), "generation", LOG_NUM(c->gen->number),
 	    NULL);

@@ -87,7 +87,7 @@ find_monitor(struct qod *q)
 
 	TAILQ_FOREACH (c, &q->children, entry)
 		if (c->role->kind == BOARD_MONITOR && c->state == CHILD_READY &&
-		    (found == NULL || c->gen->number > found->gen->number))
+		    (found == NULL || c->generation > found->generation))
 			found = c;
 	return found;
 }

@@ -57,7 +57,8 @@ struct child {
 	struct qod *q;
 	const struct qod_role *role;
 	int index;
-	struct generation *gen; /* that its process was started with */
+	struct generation *gen; /* that its process is to be started with */
+	int generation;         /* that it was started with; 0: never */
 	enum child_state state;
 	bool retired; /* not wanted any more: gone when its process is */
 	bool told_end, told_now; /* of a stop */

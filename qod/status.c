@@ -203,7 +203,8 @@ add_child(struct buf *b, const struct child *c, struct budget *budget)
 	else
 		add_null(b, "pid");
 	out_json_str(b, "state", child_state_name(c->state));
-	out_json_int(b, "generation", c->gen->number);
+	out_json_int(b, "generation",
+	    child_is_live(c) ? c->generation : c->gen->number);
 	add_when(b, c);
 	out_json_int(b, "restarts", c->restarts);
 	out_json_str(b, "last_exit", c->why[0] != '\0' ? c->why : NULL);

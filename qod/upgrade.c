@@ -32,7 +32,7 @@ write_child(const struct child *c, struct buf *b)
 	buf_addf(b,
 	    "child %s %d %d %d %d %ld %d %" PRId64 " %" PRId64 " %" PRId64
 	    " %d\n",
-	    c->role->name, c->index, c->gen->number, (int)c->state,
+	    c->role->name, c->index, c->generation, (int)c->state,
 	    c->retired ? 1 : 0, (long)c->pid, c->ctl.fd, c->area, c->started.us,
 	    c->delay_ms, c->restarts);
 }
@@ -254,20 +254,21 @@ read_child(struct qod *q, const char *line, struct generation *gen)
 {
 	char role[16];
 	struct child got, *c;
-	int generation, state, retired;
+	int state, retired;
 	long pid;
 
 	memset(&got, 0, sizeof(got));
 	if (sscanf(line,
 		"child %15s %d %d %d %d %ld %d %" SCNd64 " %" SCNd64 " %" SCNd64
 		" %d",
-		role, &got.index, &generation, &state, &retired, &pid,
+		role, &got.index, &got.generation, &state, &retired, &pid,
 		&got.ctl.fd, &got.area, &got.started.us, &got.delay_ms,
 		&got.restarts) != 11 ||
 	    roles_find(role) == NULL || pid <= 1 || state < CHILD_DOWN ||
 	    state > CHILD_FAILED)
 		return;
 	c = child_new(q, roles_find(role), got.index, gen);
+	c->generation = got.generation;
 	c->state = (enum child_state)state;
 	c->retired = retired != 0;
 	c->pid = (pid_t)pid;

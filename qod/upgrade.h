@@ -29,7 +29,8 @@ int upgrade_inherited(void);
  * in *s and calls upgrade_children then).  -1 with *err: it can not be read. */
 int upgrade_read(struct qod *q, int fd, struct upgrade_state *s,
     struct buf *text, struct qo_err *err);
-/* The children in text, as processes of gen. */
+/* The children in text.  They keep the numbers of their generations; gen, the
+ * one in force, is what is left of the configurations behind them. */
 void upgrade_children(struct qod *q, const char *text, struct generation *gen);
 
 /* For tests: the text, and one line of it. */

@@ -261,6 +261,36 @@ def _():
         eq(q.stop(), 0)
 
 
+@case("generations_outlive_the_upgrade")
+def _():
+    # Three generations of workers at once, and two binaries.
+    with Qod(workers=1) as q:
+        q.does("qo-worker", "slow 60000")
+
+        def workers():
+            return sorted((c["generation"], c["state"], c["pid"])
+                          for c in status(q)["children"]
+                          if c["role"] == "worker")
+        first = workers()[0][2]
+        qo(q, "ctl", "reload")
+        until("two", lambda: len(workers()) == 2)
+        second = workers()[1][2]
+        eq(workers(), [(1, "draining", first), (2, "ready", second)])
+        n = len(q.poll_states())
+        qo(q, "ctl", "upgrade")
+        q.wait_state("READY=1", since=n)
+        until("three", lambda: len(workers()) == 3 and
+              status(q)["state"] == "running")
+        eq(workers()[:2], [(1, "draining", first), (2, "draining", second)])
+        eq(workers()[2][:2], (3, "ready"))
+        # The store, which there is one of, was replaced.
+        eq([c["generation"] for c in status(q)["children"]
+            if c["role"] == "store"], [3])
+        qo(q, "ctl", "stop", "--now")
+        eq(q.proc.wait(60), 0)
+        q.finish_process()
+
+
 @case("upgrade_refused")
 def _():
     with Qod() as q:

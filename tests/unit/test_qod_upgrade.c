@@ -93,6 +93,7 @@ START_TEST(test_round_trip)
 	a.store_tcp = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	c = child_new(&a, roles_find("worker"), 3, a.gen);
+	c->generation = 6; /* a reload has come since */
 	c->state = CHILD_DRAINING;
 	c->retired = true;
 	c->pid = 4242;
@@ -131,6 +132,7 @@ START_TEST(test_round_trip)
 	ck_assert_ptr_null(TAILQ_NEXT(c, entry));
 	ck_assert_str_eq(c->role->name, "worker");
 	ck_assert_int_eq(c->index, 3);
+	ck_assert_int_eq(c->generation, 6);
 	ck_assert_int_eq(c->state, CHILD_DRAINING);
 	ck_assert(c->retired);
 	ck_assert_int_eq(c->pid, 4242);
