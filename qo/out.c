@@ -10,6 +10,7 @@
 #include "xalloc.h"
 
 #define TEXT_MAX ((size_t)64 << 20)
+#define CUT_MIN  8 /* no column is cut to less */
 
 /* Escaping */
 
@@ -221,6 +222,7 @@ struct cell {
 struct out_table {
 	const struct out_col *cols;
 	size_t ncols;
+	size_t gives; /* a column; ncols: none */
 	struct cell *cells;
 	size_t n, cap;
 };
@@ -232,8 +234,14 @@ out_table_new(const struct out_col *cols, size_t n)
 
 	t = xcalloc(1, sizeof(*t));
 	t->cols = cols;
-	t->ncols = n;
+	t->ncols = t->gives = n;
 	return t;
+}
+
+void
+out_table_gives(struct out_table *t, size_t col)
+{
+	t->gives = col;
 }
 
 void
@@ -301,23 +309,41 @@ static void
 add_row(const struct canvas *to, const struct out_table *t,
     const struct cell *row, const size_t *widths)
 {
-	size_t i, pad, at = 0;
+	size_t i, n, pad, at = 0;
 
-	for (i = 0; i < t->ncols; i++) {
-		pad = widths[i] - row[i].width;
+	/* No blanks at the end of a line. */
+	for (n = t->ncols; n > 1 && row[n - 1].width == 0;)
+		n--;
+	for (i = 0; i < n; i++) {
+		pad = widths[i] > row[i].width ? widths[i] - row[i].width : 0;
 		if (t->cols[i].right)
 			add_blanks(to->b, pad);
-		if (i + 1 == t->ncols && to->columns > at + 8)
+		if (i + 1 == t->ncols && to->columns > at + CUT_MIN)
 			add_cut(to, &row[i], to->columns - at);
 		else
-			add_styled(to->b, row[i].style, to->coloured,
-			    row[i].text, row[i].len);
-		if (i + 1 == t->ncols)
+			add_cut(to, &row[i], widths[i]);
+		if (i + 1 == n)
 			break;
 		add_blanks(to->b, (t->cols[i].right ? 0 : pad) + 2);
 		at += widths[i] + 2;
 	}
 	buf_addc(to->b, '\n');
+}
+
+/* What the table is wider than columns is taken from the one that gives. */
+static void
+make_room(const struct out_table *t, size_t columns, size_t *widths)
+{
+	size_t i, all = 2 * (t->ncols - 1), least;
+
+	for (i = 0; i < t->ncols; i++)
+		all += widths[i];
+	if (t->gives == t->ncols || columns == 0 || all <= columns)
+		return;
+	least = widths[t->gives] < CUT_MIN ? widths[t->gives] : CUT_MIN;
+	if (widths[t->gives] - least > all - columns)
+		least = widths[t->gives] - (all - columns);
+	widths[t->gives] = least;
 }
 
 void
@@ -340,6 +366,7 @@ out_table_add(struct out_table *t, struct buf *b, size_t columns, bool coloured)
 	for (i = 0; i < t->n; i++)
 		if (t->cells[i].width > widths[i % t->ncols])
 			widths[i % t->ncols] = t->cells[i].width;
+	make_room(t, columns, widths);
 	if (t->n > 0)
 		add_row(&to, t, head, widths);
 	for (i = 0; i < t->n; i += t->ncols)

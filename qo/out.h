@@ -57,8 +57,8 @@ void out_raw(const char *p, size_t len);
 /* stdout can not be written any more (a pipe was closed): long work ends. */
 bool out_broken(void);
 
-/* A table: columns are as wide as they must be; the last one is cut at the
- * edge of a terminal. */
+/* A table: columns are as wide as they must be; on a terminal that is too
+ * narrow the one that gives way is cut, then the last one at the edge. */
 struct out_table;
 
 struct out_col {
@@ -70,6 +70,8 @@ struct out_table *out_table_new(const struct out_col *cols, size_t n);
 /* The next cell, row after row. */
 void out_cell(struct out_table *t, enum out_style style, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* This column gives way to all others; without it none does. */
+void out_table_gives(struct out_table *t, size_t col);
 size_t out_table_rows(const struct out_table *t);
 /* Nothing at all when it has no rows; frees it. */
 void out_table_print(struct out_table *t);

@@ -85,7 +85,7 @@ static const struct out_col worker_cols[] = {
 	{ "PID", true },
 	{ "STATE", false },
 	{ "BUSY", true },
-	{ "COMPLETED", true },
+	{ "DONE", true },
 	{ "RATE", true },
 	{ "FAILED", true },
 	{ "RETRIED", true },
@@ -151,12 +151,13 @@ draw_workers(const struct top_look *l, const struct top_style *st,
 	out_table_add(t, b, st->cols, st->coloured);
 }
 
+#define TASK_TYPE 1
 static const struct out_col task_cols[] = {
 	{ "TASK", false },
 	{ "TYPE", false },
 	{ "TRY", true },
 	{ "FOR", true },
-	{ "HANDLER", true },
+	{ "PID", true },
 	{ "WORKER", false },
 };
 
@@ -169,6 +170,7 @@ draw_tasks(const struct top_look *l, const struct top_style *st, struct buf *b)
 	size_t i;
 
 	t = out_table_new(task_cols, sizeof(task_cols) / sizeof(task_cols[0]));
+	out_table_gives(t, TASK_TYPE);
 	for (i = 0; i < l->ntasks; i++) {
 		k = &l->tasks[i];
 		out_cell(t, OUT_PLAIN, "%s", k->id);

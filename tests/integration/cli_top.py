@@ -531,6 +531,27 @@ def _():
         t.ended()
 
 
+@case("top_long_names")
+def _():
+    # A long type gives way to what is beside it, on a terminal only.
+    qod.type = "image." + 12 * "thumbnail."
+    try:
+        assert qod.type + "  " in qo("top").out
+        for cols in (80, 100, 200):
+            with Terminal("top", "-i", "200ms", rows=40, cols=cols) as t:
+                t.shows("worker 2")
+                t.wait_for(lambda: re.search(
+                    r"^00000001-0000-4000-8000-000000000001  image\.[^ ]+  "
+                    r"+2 .* 2001  worker 1$", t.screen.text, re.M))
+                t.type(b"q")
+                t.ended()
+    finally:
+        qod.type = "image.resize"
+    for args in (["top"], ["ctl", "status"]):
+        for line in qo(*args).out.split("\n"):
+            eq(line, line.rstrip())
+
+
 @case("top_signals")
 def _():
     for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):

@@ -86,7 +86,48 @@ START_TEST(test_table)
 	ck_assert_str_eq(text,
 	    "ID        N  ERROR\n"
 	    "one       7  \\x1b[2J bad\n"
-	    "\xc3\xa9t\xc3\xa9 2  1234  \n");
+	    "\xc3\xa9t\xc3\xa9 2  1234\n");
+}
+END_TEST
+
+/* One column gives way: what is behind it stays to be seen. */
+static const char *
+narrow(size_t columns)
+{
+	static char text[512];
+	struct out_table *t = out_table_new(cols, nitems(cols));
+	struct buf b;
+
+	out_table_gives(t, 0);
+	out_cell(t, OUT_PLAIN, "%s", "a.long.\xc3\xa9t\xc3\xa9.name");
+	out_cell(t, OUT_PLAIN, "%d", 7);
+	out_cell(t, OUT_PLAIN, "%s", "wrong");
+	out_cell(t, OUT_PLAIN, "%s", "short");
+	out_cell(t, OUT_PLAIN, "%d", 8);
+	buf_init(&b, sizeof(text) - 1);
+	out_table_add(t, &b, columns, false);
+	snprintf(text, sizeof(text), "%s", b.data);
+	buf_fini(&b);
+	return text;
+}
+
+START_TEST(test_narrow)
+{
+	static const char whole[] = "ID               N  ERROR\n"
+				    "a.long.\xc3\xa9t\xc3\xa9.name  7  wrong\n"
+				    "short            8\n";
+
+	ck_assert_str_eq(narrow(0), whole);
+	ck_assert_str_eq(narrow(26), whole);
+	ck_assert_str_eq(narrow(19),
+	    "ID         N  ERROR\n"
+	    "a.long.\xc3\xa9\xe2\x80\xa6  7  wrong\n"
+	    "short      8\n");
+	/* Not to nothing: then the last one is cut, too. */
+	ck_assert_str_eq(narrow(4),
+	    "ID        N  ERROR\n"
+	    "a.long.\xe2\x80\xa6  7  wrong\n"
+	    "short     8\n");
 }
 END_TEST
 
@@ -186,6 +227,7 @@ main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, test_escape, 0, (int)nitems(escapes));
 	tcase_add_test(tc, test_table);
+	tcase_add_test(tc, test_narrow);
 	tcase_add_test(tc, test_lists);
 	tcase_add_test(tc, test_members);
 	tcase_add_test(tc, test_duration);
