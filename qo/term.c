@@ -13,7 +13,7 @@
 #define LEAVE "\033[?7h\033[?25h\033[0m\033[?1049l"
 /* A terminal that knows this shows the new picture all at once. */
 #define BEGIN "\033[?2026h\033[H"
-#define END   "\033[J\033[?2026l"
+#define END   "\033[?2026l"
 
 static bool on, registered;
 static bool has_keys;
@@ -103,10 +103,16 @@ term_draw(const char *text, size_t len)
 		nl = memchr(p, '\n', (size_t)(end - p));
 		if (nl == NULL)
 			nl = end;
+		/* Clears what the last picture had there, before the line: the
+		 * cursor behind one that fills the row stands on its last
+		 * character. */
+		buf_adds(&b, nl < end ? "\033[K" : "\033[J");
 		buf_add(&b, p, (size_t)(nl - p));
-		/* Clears what the last picture had there. */
-		buf_adds(&b, nl < end ? "\033[K\r\n" : "\033[K");
+		if (nl < end)
+			buf_adds(&b, "\r\n");
 	}
+	if (len == 0 || text[len - 1] == '\n')
+		buf_adds(&b, "\033[J");
 	buf_adds(&b, END);
 	(void)io_write_all(STDOUT_FILENO, b.data, b.len);
 	buf_fini(&b);

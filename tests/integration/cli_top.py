@@ -168,8 +168,11 @@ class Screen:
         elif letter == b"H":
             self.x = self.y = 0
         elif letter == b"K":
+            # At the edge the cursor stands on the last character.
+            self.x = min(self.x, self.cols - 1)
             self.cells[self.y][self.x:] = [" "] * (self.cols - self.x)
         elif letter == b"J":
+            self.x = min(self.x, self.cols - 1)
             if number == b"2":
                 self.cleared += 1
             first = 0 if number == b"2" else self.y
