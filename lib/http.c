@@ -27,6 +27,8 @@ struct http_xfer {
 	struct curl_slist nodes[HTTP_HEADERS_MAX + 3];
 	char error[CURL_ERROR_SIZE];
 	const char *method; /* set in easy; NULL: none yet */
+	char *url;          /* the same */
+	bool has_target;
 	bool too_big;
 	bool garbled;
 };
@@ -281,6 +283,7 @@ easy_new(struct http *h, struct http_xfer *x)
 	/* No proxy from the environment, no redirect, no path clean-up: a
 	 * request goes where it was signed for or nowhere. */
 	curl_easy_setopt(e, CURLOPT_PROXY, "");
+	curl_easy_setopt(e, CURLOPT_NOPROXY, "");
 	curl_easy_setopt(e, CURLOPT_PATH_AS_IS, 1L);
 	curl_easy_setopt(e, CURLOPT_BUFFERSIZE, CURL_BUFFER);
 	curl_easy_setopt(e, CURLOPT_UPLOAD_BUFFERSIZE, CURL_BUFFER);
@@ -356,6 +359,21 @@ set_method(struct http_xfer *x, const struct http_req *r)
 	} else {
 		curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, r->method);
 	}
+}
+
+/* libcurl takes a URL apart and puts it together again letter by letter: it
+ * gets a short one, which stays the same. */
+static void
+set_url(struct http_xfer *x, const struct http_req *r)
+{
+	if (x->url == NULL || strcmp(x->url, r->url) != 0) {
+		free(x->url);
+		x->url = xstrdup(r->url);
+		curl_easy_setopt(x->easy, CURLOPT_URL, r->url);
+	}
+	if (r->target != NULL || x->has_target)
+		curl_easy_setopt(x->easy, CURLOPT_REQUEST_TARGET, r->target);
+	x->has_target = r->target != NULL;
 }
 
 /* The headers as strings one behind the other, for as long as the request
@@ -562,8 +580,8 @@ start(struct http *h, struct http_req *r)
 	r->xfer = x;
 	active_add(h, r);
 	set_method(x, r);
+	set_url(x, r);
 	set_headers(x, r);
-	curl_easy_setopt(x->easy, CURLOPT_URL, r->url);
 	/* HEAD names a length that never comes. */
 	curl_easy_setopt(x->easy, CURLOPT_MAXFILESIZE_LARGE,
 	    strcmp(r->method, "HEAD") == 0 ? (curl_off_t)0
@@ -684,6 +702,7 @@ http_free(struct http *h)
 	while ((x = h->free_xfers) != NULL) {
 		h->free_xfers = x->next_free;
 		curl_easy_cleanup(x->easy);
+		free(x->url);
 		free(x);
 	}
 	curl_multi_cleanup(h->multi); /* closes the connections */

@@ -48,6 +48,8 @@ struct http_req {
 	/* in: borrowed until done */
 	const char *method; /* GET HEAD PUT POST DELETE; a literal */
 	const char *url;
+	const char *target; /* NULL: path and query are those of url; else
+			     * sent for them, byte by byte, so encoded */
 	const struct qo_kv *headers; /* copied by http_send */
 	size_t nheaders;             /* at most HTTP_HEADERS_MAX */
 	const void *body;            /* NULL: none */

@@ -118,7 +118,8 @@ s3_flight_prepare(struct qo_s3_flight *f)
 		break;
 	}
 	f->http.method = method_of(r->op);
-	f->http.url = f->target.url.data;
+	f->http.url = f->target.base.data;
+	f->http.target = f->target.target.data;
 	f->http.body = r->body;
 	f->http.body_len = r->body_len;
 	f->http.response_max = r->response_max > 0 ? r->response_max

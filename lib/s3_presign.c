@@ -42,8 +42,9 @@ qo_s3_presign(struct qo_s3 *s3, const char *method, const char *bucket,
 		    QO_SIGV4_EXPIRES_MAX);
 		goto out;
 	}
-	if (s3_target_url(&t, &s3->endpoint, &query) == -1 ||
-	    buf_add(url, t.url.data, t.url.len) == -1) {
+	if (s3_target_join(&t, &s3->endpoint, &query) == -1 ||
+	    buf_add(url, t.base.data, t.base.len) == -1 ||
+	    buf_add(url, t.target.data, t.target.len) == -1) {
 		qo_err_set(err, "the URL is too long");
 		goto out;
 	}

@@ -128,7 +128,8 @@ s3_target_init(struct s3_target *t)
 	buf_init(&t->host, 512);
 	buf_init(&t->path, URL_MAX);
 	buf_init(&t->query, URL_MAX);
-	buf_init(&t->url, 3 * URL_MAX);
+	buf_init(&t->base, 512 + 16);
+	buf_init(&t->target, 2 * URL_MAX + 1);
 }
 
 void
@@ -137,7 +138,8 @@ s3_target_fini(struct s3_target *t)
 	buf_fini(&t->host);
 	buf_fini(&t->path);
 	buf_fini(&t->query);
-	buf_fini(&t->url);
+	buf_fini(&t->base);
+	buf_fini(&t->target);
 }
 
 int
@@ -250,21 +252,25 @@ s3_target_build(struct s3_target *t, const struct s3_endpoint *e,
 	case QO_S3_OPS:
 		break;
 	}
-	return s3_target_url(t, e, &t->query);
+	return s3_target_join(t, e, &t->query);
 }
 
 int
-s3_target_url(struct s3_target *t, const struct s3_endpoint *e,
+s3_target_join(struct s3_target *t, const struct s3_endpoint *e,
     const struct buf *query)
 {
-	buf_reset(&t->url);
-	buf_adds(&t->url, e->scheme);
-	buf_adds(&t->url, "://");
-	buf_add(&t->url, t->host.data, t->host.len);
-	buf_add(&t->url, t->path.data, t->path.len);
+	buf_reset(&t->base);
+	buf_adds(&t->base, e->scheme);
+	buf_adds(&t->base, "://");
+	buf_add(&t->base, t->host.data, t->host.len);
+	buf_reset(&t->target);
+	buf_add(&t->target, t->path.data, t->path.len);
 	if (query->len > 0) {
-		buf_addc(&t->url, '?');
-		buf_add(&t->url, query->data, query->len);
+		buf_addc(&t->target, '?');
+		buf_add(&t->target, query->data, query->len);
 	}
-	return buf_failed(query) || buf_failed(&t->url) ? -1 : 0;
+	return buf_failed(query) || buf_failed(&t->base) ||
+		buf_failed(&t->target)
+	    ? -1
+	    : 0;
 }

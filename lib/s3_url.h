@@ -27,10 +27,11 @@ void s3_endpoint_fini(struct s3_endpoint *e);
 
 /* A request's address. */
 struct s3_target {
-	struct buf host;  /* what the Host header will say */
-	struct buf path;  /* encoded */
-	struct buf query; /* encoded, without the ?; "" when there is none */
-	struct buf url;   /* all of it */
+	struct buf host;   /* what the Host header will say */
+	struct buf path;   /* encoded */
+	struct buf query;  /* encoded, without the ?; "" when there is none */
+	struct buf base;   /* scheme://host */
+	struct buf target; /* path?query */
 };
 
 void s3_target_init(struct s3_target *t);
@@ -39,11 +40,11 @@ void s3_target_fini(struct s3_target *t);
  * NULL too), with an empty query.  -1 when it is too long. */
 int s3_target_object(struct s3_target *t, const struct s3_endpoint *e,
     const char *bucket, const char *key);
-/* All that the operation needs, url included; -1 when it is too long. */
+/* All that the operation needs; -1 when it is too long. */
 int s3_target_build(struct s3_target *t, const struct s3_endpoint *e,
     const struct qo_s3_req *r);
-/* Makes url from scheme, host, path and the given query. */
-int s3_target_url(struct s3_target *t, const struct s3_endpoint *e,
+/* Makes base and target from scheme, host, path and the given query. */
+int s3_target_join(struct s3_target *t, const struct s3_endpoint *e,
     const struct buf *query);
 
 #endif

@@ -316,6 +316,35 @@ START_TEST(test_container)
 }
 END_TEST
 
+/* What asked the store before asks for keys again. */
+START_TEST(test_container_again)
+{
+	struct script_step steps[] = {
+		answer("200 OK", "", KEYS("ECS1", FAR)),
+		answer("400 Bad Request", "",
+		    "<Error><Code>ExpiredToken</Code><Message>m</Message>"
+		    "</Error>"),
+		answer("200 OK", "", KEYS("ECS2", FAR)),
+		answer("200 OK", ETAG, ""),
+	};
+	static const char *const lines[] = { "GET /creds?x=1 ", "PUT /qo/k ",
+		"GET /creds?x=1 ", "PUT /qo/k " };
+	struct qo_s3_req r;
+	size_t i;
+
+	fixture_start(&fx, steps, nitems(steps), container_here);
+	qo_s3_req_init(&r, QO_S3_PUT, "qo", "k");
+	ck_assert_int_eq(qo_s3_wait(fx.s3, &r), QO_S3_OK);
+	for (i = 0; i < nitems(lines); i++)
+		ck_assert_int_eq(strncmp(scripted_request(fx.server, i),
+				     lines[i], strlen(lines[i])),
+		    0);
+	ck_assert_str_eq(signed_by(3), "ECS2");
+	qo_s3_req_fini(&r);
+	fixture_stop(&fx);
+}
+END_TEST
+
 static void
 container_elsewhere(struct qo_s3_conf *conf)
 {
@@ -387,6 +416,7 @@ main(void)
 	tcase_add_test(tc, test_instance_refresh);
 	tcase_add_test(tc, test_instance_broken);
 	tcase_add_test(tc, test_container);
+	tcase_add_test(tc, test_container_again);
 	tcase_add_test(tc, test_container_in_clear);
 	tcase_add_test(tc, test_expired_token);
 	suite_add_tcase(s, tc);
