@@ -276,6 +276,8 @@ command_begin(struct qod *q)
 	q->control = control_new(q->loop, q->control_fd, handle, q);
 	if (q->control == NULL)
 		fatal("control socket");
+	if (q->gen->conf->qod.group != NULL)
+		control_allow(q->control, q->gen->account.gid);
 }
 
 void

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "log.h"
 #include "xalloc.h"
 
 #define BACKLOG   64
@@ -39,6 +41,7 @@ struct control {
 	TAILQ_HEAD(, client) clients;
 	size_t nclients, nwaiting;
 	size_t pending; /* bytes of answers that are not sent yet */
+	gid_t group;    /* whose members may ask; (gid_t)-1: none */
 };
 
 /* The file */
@@ -164,6 +167,16 @@ lock_path(const char *path, struct qo_err *err)
 	return fd;
 }
 
+/* As open as the socket in it. */
+static int
+set_directory(const struct control_at *at, const char *dir)
+{
+	if ((at->uid != (uid_t)-1 || at->gid != (gid_t)-1) &&
+	    lchown(dir, at->uid, at->gid) == -1)
+		return -1;
+	return at->group ? chmod(dir, 0750) : 0;
+}
+
 /* /run/qo is not there after each start of the machine. */
 static void
 make_directory(const struct control_at *at)
@@ -172,9 +185,7 @@ make_directory(const struct control_at *at)
 
 	if (slash != NULL && slash != dir) {
 		*slash = '\0';
-		if (mkdir(dir, 0755) == 0 &&
-		    (at->uid != (uid_t)-1 || at->gid != (gid_t)-1) &&
-		    lchown(dir, at->uid, at->gid) == -1)
+		if (mkdir(dir, 0700) == 0 && set_directory(at, dir) == -1)
 			rmdir(dir);
 	}
 	free(dir);
@@ -432,6 +443,34 @@ client_new(struct control *c, int fd)
 	set_timeout(cl);
 }
 
+/* Beside the mode of the file, which somebody may have opened. */
+static bool
+may_ask(const struct control *c, int fd)
+{
+	gid_t groups[NGROUPS_MAX];
+	struct ucred who;
+	socklen_t len = sizeof(who);
+	size_t i;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == -1)
+		return false;
+	if (who.uid == 0 || who.uid == geteuid())
+		return true;
+	if (c->group != (gid_t)-1) {
+		len = sizeof(groups);
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len) ==
+		    -1)
+			len = 0; /* a kernel before 4.13 */
+		for (i = 0; i < len / sizeof(groups[0]); i++)
+			if (groups[i] == c->group)
+				return true;
+		if (who.gid == c->group)
+			return true;
+	}
+	log_warnx("control socket: uid=%u is refused", (unsigned)who.uid);
+	return false;
+}
+
 static void
 on_again(struct loop_timer *t)
 {
@@ -459,7 +498,10 @@ on_accept(struct loop_io *io, uint32_t events)
 		}
 		if (fd == -1)
 			return;
-		client_new(c, fd);
+		if (may_ask(c, fd))
+			client_new(c, fd);
+		else
+			close(fd);
 	}
 	/* Until a client goes. */
 	loop_io_set(c->loop, io, 0);
@@ -474,12 +516,19 @@ control_new(struct loop *l, int fd, control_handler *handler, void *arg)
 	c->loop = l;
 	c->handler = handler;
 	c->arg = arg;
+	c->group = (gid_t)-1;
 	TAILQ_INIT(&c->clients);
 	if (loop_io_add(l, &c->io, fd, EPOLLIN, on_accept, c) == -1) {
 		free(c);
 		return NULL;
 	}
 	return c;
+}
+
+void
+control_allow(struct control *c, gid_t group)
+{
+	c->group = group;
 }
 
 void

@@ -45,12 +45,16 @@ struct control_at {
 	bool group; /* mode 0660, not 0600 */
 };
 
-/* A listening socket; its directory is made when it is missing.  A file of a qod that is gone is replaced, of one that
- * answers is refused (errnum EADDRINUSE).  -1 with *err. */
+/* A listening socket; its directory is made when it is missing, for the same
+ * people.  A file of a qod that is gone is replaced, of one that answers is
+ * refused (errnum EADDRINUSE).  -1 with *err. */
 int control_bind(const struct control_at *at, struct qo_err *err);
-/* fd, from control_bind or inherited, becomes the control's. */
+/* fd, from control_bind or inherited, becomes the control's.  Only root and
+ * our own user are listened to, whatever mode the file has. */
 struct control *control_new(struct loop *l, int fd, control_handler *handler,
     void *arg);
+/* Members of this group, too. */
+void control_allow(struct control *c, gid_t group);
 /* Clients are cut off; the file is not removed.  NULL is fine. */
 void control_free(struct control *c);
 int control_fd(const struct control *c); /* borrowed */

@@ -5,11 +5,14 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../qod/control.h"
@@ -330,6 +333,8 @@ START_TEST(only_the_owner_may_connect)
 	int fd;
 
 	ck_assert_int_eq(mode_of(path), 0600);
+	snprintf(other, sizeof(other), "%s/run", dir);
+	ck_assert_int_eq(mode_of(other), 0700);
 	snprintf(other, sizeof(other), "%s/group.sock", dir);
 	at.path = other;
 	at.gid = getegid();
@@ -342,6 +347,88 @@ START_TEST(only_the_owner_may_connect)
 	strlcat(other, ".lock", sizeof(other));
 	ck_assert_int_eq(mode_of(other), 0600);
 	unlink(other);
+}
+END_TEST
+
+START_TEST(the_group_may_pass)
+{
+	struct control_at at = { NULL, (uid_t)-1, getegid(), true };
+	struct qo_err err;
+	mode_t old = umask(077);
+	char name[200];
+	int fd;
+
+	snprintf(name, sizeof(name), "%s/theirs/sock", dir);
+	at.path = name;
+	fd = control_bind(&at, &err);
+	ck_assert_msg(fd != -1, "%s", err.msg);
+	ck_assert_int_eq(mode_of(name), 0660);
+	close(fd);
+	unlink(name);
+	strlcat(name, ".lock", sizeof(name));
+	unlink(name);
+	*strrchr(name, '/') = '\0';
+	ck_assert_int_eq(mode_of(name), 0750);
+	ck_assert_int_eq(rmdir(name), 0);
+	umask(old);
+}
+END_TEST
+
+/* Whether somebody with these ids is answered. */
+static bool
+is_answered(uid_t uid, gid_t gid, const gid_t *groups, size_t n)
+{
+	int fds[2], fd, before = calls;
+	char byte;
+	pid_t pid;
+
+	ck_assert_int_eq(pipe(fds), 0);
+	pid = fork();
+	ck_assert_int_ne(pid, -1);
+	if (pid == 0) {
+		if (setgroups(n, groups) == -1 || setgid(gid) == -1 ||
+		    setuid(uid) == -1)
+			_exit(1);
+		fd = say("status\n");
+		if (write(fds[1], "", 1) != 1)
+			_exit(1);
+		pause(); /* with the connection open */
+		_exit(fd == -1);
+	}
+	ck_assert_int_eq(read(fds[0], &byte, 1), 1);
+	turn(20);
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	turn(20);
+	close(fds[0]);
+	close(fds[1]);
+	return calls > before;
+}
+
+/* Somebody has opened the file to all: that is not enough. */
+START_TEST(ids_are_looked_at)
+{
+	const gid_t groups[] = { 4, 77777 };
+	char name[200];
+
+	if (geteuid() != 0)
+		return; /* nobody else to be */
+	ck_assert_int_eq(chmod(path, 0666), 0);
+	snprintf(name, sizeof(name), "%s/run", dir);
+	ck_assert_int_eq(chmod(name, 0755), 0);
+	ck_assert_int_eq(chmod(dir, 0755), 0);
+	snprintf(name, sizeof(name), "%s", dir);
+	*strrchr(name, '/') = '\0';
+	if (strcmp(name, "/tmp") != 0)
+		ck_assert_int_eq(chmod(name, 0711), 0);
+	ck_assert(is_answered(0, 12345, NULL, 0));
+	ck_assert(!is_answered(12345, 0, NULL, 0));
+	ck_assert(!is_answered(12345, 77777, groups, 2));
+	control_allow(ctl, 77777);
+	ck_assert(is_answered(12345, 77777, NULL, 0));
+	ck_assert(is_answered(12345, 12345, groups, 2));
+	ck_assert(!is_answered(12345, 12345, groups, 1));
+	ck_assert_uint_eq(control_clients(ctl), 0);
 }
 END_TEST
 
@@ -418,6 +505,8 @@ main(void)
 	tcase_add_test(tc, mute_clients_are_cut_off);
 	tcase_add_test(tc, unread_answers_are_limited);
 	tcase_add_test(tc, only_the_owner_may_connect);
+	tcase_add_test(tc, the_group_may_pass);
+	tcase_add_test(tc, ids_are_looked_at);
 	tcase_add_test(tc, a_live_socket_is_refused);
 	tcase_add_test(tc, a_dead_socket_is_replaced);
 	tcase_add_test(tc, what_is_no_socket_stays);
