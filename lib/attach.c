@@ -4,6 +4,7 @@
 
 #include "attach.h"
 #include "credfile.h"
+#include "envkeys.h"
 #include "log.h"
 #include "probe.h"
 #include "queue_init.h"
@@ -28,7 +29,7 @@ embedded_key(const struct conf *c, struct credfile *cred, struct qo_err *err)
 {
 	if (!qo_attach_embedded(c) || c->s3.access_key != NULL ||
 	    c->s3.profile != NULL || c->store.keys_file == NULL ||
-	    getenv("AWS_ACCESS_KEY_ID") != NULL)
+	    envkeys_get("AWS_ACCESS_KEY_ID") != NULL)
 		return QO_OK;
 	if (credfile_read(c->store.keys_file, cred, err) == 0)
 		return QO_OK;

@@ -8,6 +8,7 @@
 
 #include "creds.h"
 #include "creds_meta.h"
+#include "envkeys.h"
 #include "ini.h"
 #include "io.h"
 #include "xalloc.h"
@@ -74,8 +75,8 @@ env_or_null(const char *name)
 enum qo_rc
 qo_creds_from_env(struct qo_creds *out, struct qo_err *err)
 {
-	const char *ak = env_or_null("AWS_ACCESS_KEY_ID");
-	const char *sk = env_or_null("AWS_SECRET_ACCESS_KEY");
+	const char *ak = envkeys_get("AWS_ACCESS_KEY_ID");
+	const char *sk = envkeys_get("AWS_SECRET_ACCESS_KEY");
 
 	if (ak == NULL && sk == NULL)
 		return QO_NOENT;
@@ -85,7 +86,7 @@ qo_creds_from_env(struct qo_creds *out, struct qo_err *err)
 		    ak != NULL ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID");
 		return QO_ERR;
 	}
-	qo_creds_set(out, ak, sk, env_or_null("AWS_SESSION_TOKEN"),
+	qo_creds_set(out, ak, sk, envkeys_get("AWS_SESSION_TOKEN"),
 	    "environment");
 	return QO_OK;
 }

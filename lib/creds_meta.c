@@ -4,6 +4,7 @@
 #include <yyjson.h>
 
 #include "creds_meta.h"
+#include "envkeys.h"
 #include "io.h"
 #include "rfc3339.h"
 #include "xalloc.h"
@@ -230,7 +231,7 @@ static int
 container_token(struct qo_creds_meta *m, struct qo_err *err)
 {
 	const char *path = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
-	const char *token = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+	const char *token = envkeys_get("AWS_CONTAINER_AUTHORIZATION_TOKEN");
 	struct buf b;
 	int rv = -1;
 

@@ -10,6 +10,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "envkeys.h"
 #include "io.h"
 #include "log.h"
 #include "priv.h"
@@ -104,7 +105,9 @@ role_init(struct role *r, int argc, char **argv)
 	umask(077);
 	if (priv_hide_memory() == -1)
 		fatal("no core files");
+	envkeys_take();
 	title_init(argc, argv);
+	envkeys_unset();
 	if ((text = getenv("QO_ROLE")) == NULL)
 		return;
 	parse_role(r, text);
@@ -142,6 +145,7 @@ role_conf(struct role *r, const char *path, unsigned how,
     const struct conf_flag *flags, size_t nflags)
 {
 	struct conf_opts o;
+	char **env = NULL;
 
 	memset(&o, 0, sizeof(o));
 	o.flags = flags;
@@ -155,8 +159,9 @@ role_conf(struct role *r, const char *path, unsigned how,
 		close(ROLE_FD_CONF);
 	} else {
 		o.how = how;
-		o.env = environ;
+		o.env = env = envkeys_environ();
 		r->conf = conf_load(path, &o);
+		free(env);
 	}
 	return r->conf != NULL ? 0 : EX_CONFIG;
 }

@@ -3,6 +3,7 @@
 
 #include "credfile.h"
 #include "env.h"
+#include "envkeys.h"
 #include "rfc3339.h"
 #include "xalloc.h"
 
@@ -76,7 +77,7 @@ set_credentials(struct env *e, const struct conf *c)
 		return;
 	}
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		set(e, names[i], getenv(names[i]));
+		set(e, names[i], envkeys_get(names[i]));
 }
 
 void

@@ -9,6 +9,7 @@
 
 #include "check.h"
 #include "confkeys.h"
+#include "envkeys.h"
 #include "handler_check.h"
 #include "log.h"
 #include "roles.h"
@@ -67,12 +68,12 @@ check_programs(struct check *k, const struct conf *c)
 struct conf *
 check_load(struct check *k, const char *file, struct account *account)
 {
-	struct conf_opts opts = {
-		.env = environ, .report = on_report, .arg = k
-	};
+	char **env = envkeys_environ();
+	struct conf_opts opts = { .env = env, .report = on_report, .arg = k };
 	struct conf *c;
 
 	c = conf_load(file, &opts);
+	free(env);
 	if (c == NULL)
 		return NULL;
 	account_find(c, k->start, account, on_report, k);

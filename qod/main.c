@@ -11,6 +11,7 @@
 
 #include "check.h"
 #include "command.h"
+#include "envkeys.h"
 #include "earlier.h"
 #include "generation.h"
 #include "ini.h"
@@ -293,7 +294,9 @@ main(int argc, char **argv)
 		fatal("no core files");
 	inherited = upgrade_inherited();
 	words = copy_words(argc, argv);
+	envkeys_take();
 	title_init(argc, argv);
+	envkeys_unset();
 	options_parse(&o, argc, words);
 	if (o.mode != OPTIONS_RUN)
 		rc = show(&o);

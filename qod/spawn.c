@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "envkeys.h"
 #include "priv.h"
 #include "proc.h"
 #include "role.h"
@@ -31,22 +32,24 @@ is_masters(const char *var)
 	return false;
 }
 
-/* The caller frees the array and its last two strings. */
+/* The caller frees the array and its first two strings. */
 static char **
 make_environment(const struct child *c)
 {
+	char **all = envkeys_environ();
 	char **env;
 	size_t i, n;
 
-	for (n = 0; environ[n] != NULL;)
+	for (n = 0; all[n] != NULL;)
 		n++;
 	env = xcalloc(n + 3, sizeof(*env));
 	env[0] = xasprintf("QO_ROLE=%" PRId64 " %d %d %d", c->area, c->index,
 	    c->role->count(c->q, c->gen->conf), c->gen->number);
 	env[1] = xasprintf("QO_CONFIG=%s", c->q->file);
-	for (i = 0, n = 2; environ[i] != NULL; i++)
-		if (!is_masters(environ[i]))
-			env[n++] = environ[i];
+	for (i = 0, n = 2; all[i] != NULL; i++)
+		if (!is_masters(all[i]))
+			env[n++] = all[i];
+	free(all);
 	return env;
 }
 
@@ -162,15 +165,18 @@ spawn_checker(const struct qod *q, struct qo_err *err)
 {
 	char name[] = "qod", check[] = "-n", option[] = "-f";
 	char *argv[] = { name, check, option, xstrdup(q->file), NULL };
+	char **env = envkeys_environ();
 	struct proc_spec s;
 	pid_t pid;
 
 	proc_spec_init(&s);
 	s.path = q->program;
 	s.argv = argv;
+	s.envp = env;
 	s.fds[2] = STDERR_FILENO;
 	s.umask = -1;
 	pid = proc_spawn(&s, err);
+	free(env);
 	free(argv[3]);
 	return pid;
 }

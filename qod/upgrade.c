@@ -9,6 +9,7 @@
 
 #include "child.h"
 #include "command.h"
+#include "envkeys.h"
 #include "io.h"
 #include "log.h"
 #include "lost.h"
@@ -103,7 +104,7 @@ write_state(const struct qod *q)
 static void
 run_next(struct qod *q)
 {
-	char text[16];
+	char text[16], **env;
 	int fd;
 
 	fd = write_state(q);
@@ -119,8 +120,10 @@ run_next(struct qod *q)
 	/* What arrives from here on waits for the handlers of the next. */
 	sig_hold(true);
 	set_inherited(q, true);
-	execv(q->program, q->argv);
+	env = envkeys_environ();
+	execve(q->program, q->argv, env);
 	log_error("upgrade: can not run %s, this one goes on", q->program);
+	free(env);
 	set_inherited(q, false);
 	unsetenv(VARIABLE);
 	close(fd);

@@ -335,19 +335,50 @@ def _():
         has_no_secret("qod -n", text, [SECRET])
 
 
-@case("keys_in_the_environment")
-def _():
+def environments_have_not(q, secrets):
+    """What ps e shows, for root: that it was once there is all."""
+    for pid in [q.proc.pid] + q.pids():
+        env = read("/proc/%d/environ" % pid)
+        assert env or pid != q.proc.pid or os.geteuid() != 0
+        has_no_secret("environ of %d" % pid, env, secrets)
+
+
+def keys_in_the_environment(access_name, secret_name):
     with make("[qod]\nlog_level = debug\n") as q:
         q.start()
         keys = read(q.path("store/keys")).decode()
         access = re.search(r"^access_key\s*=\s*(\S+)", keys, re.M).group(1)
         secret = store_secrets(q)[0]
+        # The next one is told nothing of this store but where it is.
+        q.write(q.text + "[s3]\nendpoint = http://%s\nbucket = queue\n"
+                "index_bucket = queue-index\n[store]\nenabled = yes\n" % q.url)
+        q.env.update({access_name: access, secret_name: secret})
+        qo(q, "init")
         eq(q.stop(), 0)
-        q.env.update(AWS_ACCESS_KEY_ID=access, AWS_SECRET_ACCESS_KEY=secret)
         q.start()
         ids, handler = run_all(q)
         look_everywhere(q, ids, handler, [secret], q.path("log"))
+        environments_have_not(q, [secret])
+        # Whoever is started later has them as well.
+        qo(q, "ctl", "reload")
+        environments_have_not(q, [secret])
+        victim = q.pids("monitor")[0]
+        os.kill(victim, 9)
+        until("the next monitor", lambda: q.pids("monitor") not in (
+            [], [victim]) and json.loads(qo(q, "ctl", "status", "--json").out)[
+                "state"] == "running")
+        qo(q, "ctl", "upgrade")
+        q.wait_log("reloaded generation=3")
+        environments_have_not(q, [secret])
+        id_ = qo(q, "submit", "--type", "tell", "--input", "{}").out.strip()
+        qo(q, "wait", id_, "--timeout", "60s")
+        has_no_secret("the log", q.log_text(), [secret])
         eq(q.stop(), 0)
+
+
+for names in (("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
+              ("QO_S3_ACCESS_KEY", "QO_S3_SECRET_KEY")):
+    case("keys_in_" + names[1])(lambda: keys_in_the_environment(*names))
 
 
 @case("keys_that_are_refused")
