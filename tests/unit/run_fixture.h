@@ -198,6 +198,20 @@ fx_done(struct run *r)
 	f->done++;
 }
 
+/* An input of that length, a string; the caller frees it. */
+static inline char *
+fx_large(size_t len)
+{
+	char *s;
+
+	s = malloc(len + 1);
+	ck_assert_ptr_nonnull(s);
+	memset(s, 'x', len);
+	s[0] = s[len - 1] = '"';
+	s[len] = '\0';
+	return s;
+}
+
 static inline void
 fx_init(struct fx_run *f, const char *type, const char *input)
 {
@@ -296,6 +310,26 @@ fx_assert_output(const struct fx_run *f, const char *text)
 	ck_assert_mem_eq(out->p, text, strlen(text));
 }
 
+/* One whole attempt, of which nothing else is of interest. */
+#define fx_expect(type, input, what, kind_, text)    \
+	do {                                         \
+		struct fx_run run_;                  \
+                                                     \
+		fx_run(&run_, type, input);          \
+		fx_assert(&run_, what, kind_, text); \
+		fx_fini(&run_);                      \
+	} while (0)
+
+static inline void
+fx_expect_output(const char *type, const char *input, const char *text)
+{
+	struct fx_run f;
+
+	fx_run(&f, type, input);
+	fx_assert_output(&f, text);
+	fx_fini(&f);
+}
+
 /* What is there */
 
 static inline bool
@@ -315,6 +349,23 @@ fx_number(const char *name)
 		ck_assert_msg(!fx_late(since), "%s is not written", name);
 	}
 	return (int)strtol(fx_read(name), NULL, 10);
+}
+
+/* Starts it, waits until it says that it is ready, stops it; to be ended with
+ * fx_fini. */
+static inline void
+fx_stop(struct fx_run *f, const char *type, enum run_stop why)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/ready", fx_dir);
+	unlink(path);
+	fx_init(f, type, "{}");
+	fx_start(f);
+	(void)fx_number("ready");
+	run_stop(&f->r, why);
+	ck_assert_int_eq(f->done, 0); /* never from inside */
+	fx_wait(f);
 }
 
 static inline void

@@ -58,22 +58,14 @@ START_TEST(test_bad_output)
 	    "while [ $i -gt 0 ]; do printf ']'; i=$((i-1)); done");
 	fx_handler("twice", "", "echo '{\"a\":1,\"a\":2}'");
 	fx_begin();
-	fx_run(&f, "bytes", "{}");
-	fx_assert(&f, QO_OUTCOME_RETRY, "output", "not UTF-8");
-	fx_fini(&f);
-	fx_run(&f, "cut", "{}");
-	fx_assert(&f, QO_OUTCOME_RETRY, "output", "not UTF-8");
-	fx_fini(&f);
-	fx_run(&f, "deep", "{}");
-	fx_assert(&f, QO_OUTCOME_RETRY, "output", "deeper than 512");
-	fx_fini(&f);
+	fx_expect("bytes", "{}", QO_OUTCOME_RETRY, "output", "not UTF-8");
+	fx_expect("cut", "{}", QO_OUTCOME_RETRY, "output", "not UTF-8");
+	fx_expect("deep", "{}", QO_OUTCOME_RETRY, "output", "deeper than 512");
 	fx_run(&f, "fits", "{}");
 	ck_assert_int_eq(f.r.outcome, QO_OUTCOME_COMPLETED);
 	ck_assert_uint_eq(f.r.result.output.len, 1024);
 	fx_fini(&f);
-	fx_run(&f, "twice", "{}");
-	fx_assert(&f, QO_OUTCOME_RETRY, "output", "same key twice");
-	fx_fini(&f);
+	fx_expect("twice", "{}", QO_OUTCOME_RETRY, "output", "same key twice");
 }
 END_TEST
 
@@ -97,72 +89,45 @@ START_TEST(test_floods_stdout)
 	ck_assert_int_eq(f.r.outcome, QO_OUTCOME_COMPLETED);
 	ck_assert_uint_eq(f.r.result.output.len, 262146);
 	fx_fini(&f);
-	fx_run(&f, "over", "{}");
-	fx_assert(&f, QO_OUTCOME_RETRY, "output", "larger than output_max");
-	fx_fini(&f);
+	fx_expect("over", "{}", QO_OUTCOME_RETRY, "output",
+	    "larger than output_max");
 }
 END_TEST
 
 START_TEST(test_closes_stdout)
 {
-	struct fx_run f;
-
 	fx_handler("early", "",
 	    "echo '[1]'; exec >&- 2>&-; cat >/dev/null; sleep 0.1; exit 0");
 	fx_begin();
-	fx_run(&f, "early", "{\"x\":1}");
-	fx_assert_output(&f, "[1]");
-	fx_fini(&f);
+	fx_expect_output("early", "{\"x\":1}", "[1]");
 }
 END_TEST
 
 /* Input */
 
-static char *
-large(size_t len)
-{
-	char *s;
-
-	s = malloc(len + 1);
-	ck_assert_ptr_nonnull(s);
-	memset(s, 'x', len);
-	s[0] = s[len - 1] = '"';
-	s[len] = '\0';
-	return s;
-}
-
 START_TEST(test_large_input)
 {
-	char *input = large(1 << 20);
-	struct fx_run f;
+	char *input = fx_large(1 << 20);
 
 	fx_handler("count", "", "wc -c | tr -d ' '");
 	fx_begin();
-	fx_run(&f, "count", input);
-	fx_assert_output(&f, "1048576");
-	fx_fini(&f);
+	fx_expect_output("count", input, "1048576");
 	free(input);
 }
 END_TEST
 
 START_TEST(test_never_reads)
 {
-	char *input = large(1 << 20);
-	struct fx_run f;
+	char *input = fx_large(1 << 20);
 
 	fx_handler("deaf", "", "sleep 0.1; echo done");
 	fx_handler("shut", "", "exec <&-; sleep 0.1; echo done");
 	fx_handler("dead", "", "exit 3");
 	fx_begin();
-	fx_run(&f, "deaf", input);
-	fx_assert_output(&f, "\"done\"");
-	fx_fini(&f);
-	fx_run(&f, "shut", input);
-	fx_assert_output(&f, "\"done\"");
-	fx_fini(&f);
-	fx_run(&f, "dead", input);
-	fx_assert(&f, QO_OUTCOME_RETRY, "exit", "exited with status 3");
-	fx_fini(&f);
+	fx_expect_output("deaf", input, "\"done\"");
+	fx_expect_output("shut", input, "\"done\"");
+	fx_expect("dead", input, QO_OUTCOME_RETRY, "exit",
+	    "exited with status 3");
 	free(input);
 }
 END_TEST
@@ -196,12 +161,8 @@ START_TEST(test_exit_codes)
 		ck_assert_int_eq(f.r.result.delay_ms, -1);
 		fx_fini(&f);
 	}
-	fx_run(&f, "mine", "64");
-	fx_assert(&f, QO_OUTCOME_RETRY, "exit", "status 64");
-	fx_fini(&f);
-	fx_run(&f, "mine", "3");
-	fx_assert(&f, QO_OUTCOME_FAILED, "exit", "status 3");
-	fx_fini(&f);
+	fx_expect("mine", "64", QO_OUTCOME_RETRY, "exit", "status 64");
+	fx_expect("mine", "3", QO_OUTCOME_FAILED, "exit", "status 3");
 }
 END_TEST
 
@@ -231,10 +192,8 @@ START_TEST(test_log)
 	fx_assert_output(&f, "\"out\"");
 	ck_assert_str_eq(f.r.log.data, "one\ntwo\n");
 	fx_fini(&f);
-	fx_run(&f, "why", "{}");
-	fx_assert(&f, QO_OUTCOME_RETRY, "exit",
+	fx_expect("why", "{}", QO_OUTCOME_RETRY, "exit",
 	    "exited with status 1: no route");
-	fx_fini(&f);
 }
 END_TEST
 
@@ -279,20 +238,16 @@ START_TEST(test_verdicts)
 	ck_assert_str_eq(f.r.log.data,
 	    "more\nqo: exited with status 7 after its verdict\n");
 	fx_fini(&f);
-	fx_run(&f, "v", "{\"status\":\"completed\"}");
-	fx_assert_output(&f, "\"out\"");
-	fx_fini(&f);
-	fx_run(&f, "v", "{\"status\":\"completed\",\"output\":null}");
-	fx_assert_output(&f, "null");
-	fx_fini(&f);
+	fx_expect_output("v", "{\"status\":\"completed\"}", "\"out\"");
+	fx_expect_output("v", "{\"status\":\"completed\",\"output\":null}",
+	    "null");
 	fx_run(&f, "v",
 	    "{\"status\":\"retry\",\"error\":\"later\",\"delay_seconds\":1.5}");
 	fx_assert(&f, QO_OUTCOME_RETRY, "handler", "later");
 	ck_assert_int_eq(f.r.result.delay_ms, 1500);
 	fx_fini(&f);
-	fx_run(&f, "v", "{\"status\":\"failed\",\"error\":\"a\\u0000b\"}");
-	fx_assert(&f, QO_OUTCOME_FAILED, "handler", "a b");
-	fx_fini(&f);
+	fx_expect("v", "{\"status\":\"failed\",\"error\":\"a\\u0000b\"}",
+	    QO_OUTCOME_FAILED, "handler", "a b");
 	fx_run(&f, "v", "{\"status\":\"reschedule\",\"delay_seconds\":3600}");
 	ck_assert_int_eq(f.r.outcome, QO_OUTCOME_RESCHEDULE);
 	ck_assert_int_eq(f.r.result.delay_ms, 3600000);
@@ -350,9 +305,8 @@ START_TEST(test_bad_verdicts)
 	fx_wait(&f);
 	fx_assert(&f, QO_OUTCOME_RETRY, "verdict", "not known to this version");
 	fx_fini(&f);
-	fx_run(&f, "big", "{}");
-	fx_assert(&f, QO_OUTCOME_RETRY, "output", "the verdict is larger");
-	fx_fini(&f);
+	fx_expect("big", "{}", QO_OUTCOME_RETRY, "output",
+	    "the verdict is larger");
 }
 END_TEST
 
@@ -385,22 +339,6 @@ START_TEST(test_timeout)
 }
 END_TEST
 
-/* Starts it, waits until it says that it is ready, stops it. */
-static void
-stop(struct fx_run *f, const char *type, enum run_stop why)
-{
-	char path[256];
-
-	snprintf(path, sizeof(path), "%s/ready", fx_dir);
-	unlink(path);
-	fx_init(f, type, "{}");
-	fx_start(f);
-	(void)fx_number("ready");
-	run_stop(&f->r, why);
-	ck_assert_int_eq(f->done, 0); /* never from inside */
-	fx_wait(f);
-}
-
 START_TEST(test_stops)
 {
 	struct fx_run f;
@@ -422,44 +360,44 @@ START_TEST(test_stops)
 	fx_handler("stays", "grace = 60s",
 	    "trap '' TERM; echo 1 >$D/ready; while :; do sleep 0.02; done");
 	fx_begin();
-	stop(&f, "peace", RUN_CANCEL);
+	fx_stop(&f, "peace", RUN_CANCEL);
 	ck_assert_int_eq(f.r.outcome, QO_OUTCOME_CANCELLED);
 	ck_assert_ptr_nonnull(strstr(f.r.log.data, "bye\n"));
 	fx_fini(&f);
 	/* It gave up what it did: that is no completion. */
-	stop(&f, "peace", RUN_DRAIN);
+	fx_stop(&f, "peace", RUN_DRAIN);
 	ck_assert_int_eq(f.r.outcome, QO_OUTCOME_REQUEUE);
 	fx_fini(&f);
 	/* A word of its own counts, but not against a cancel. */
-	stop(&f, "word", RUN_DRAIN);
+	fx_stop(&f, "word", RUN_DRAIN);
 	fx_assert_output(&f, "5");
 	fx_fini(&f);
-	stop(&f, "word", RUN_TIMEOUT);
+	fx_stop(&f, "word", RUN_TIMEOUT);
 	fx_assert_output(&f, "5");
 	fx_fini(&f);
-	stop(&f, "word", RUN_CANCEL);
+	fx_stop(&f, "word", RUN_CANCEL);
 	ck_assert_int_eq(f.r.outcome, QO_OUTCOME_CANCELLED);
 	ck_assert_ptr_null(f.r.result.output.p);
 	fx_fini(&f);
 	/* Whatever the SIGTERM was for, it takes it for a cancel. */
-	stop(&f, "obeys", RUN_DRAIN);
+	fx_stop(&f, "obeys", RUN_DRAIN);
 	ck_assert_int_eq(f.r.outcome, QO_OUTCOME_REQUEUE);
 	fx_fini(&f);
-	stop(&f, "obeys", RUN_TIMEOUT);
+	fx_stop(&f, "obeys", RUN_TIMEOUT);
 	fx_assert(&f, QO_OUTCOME_RETRY, "timeout", "ran longer than");
 	fx_fini(&f);
-	stop(&f, "obeys", RUN_CANCEL);
+	fx_stop(&f, "obeys", RUN_CANCEL);
 	ck_assert_int_eq(f.r.outcome, QO_OUTCOME_CANCELLED);
 	fx_fini(&f);
 	/* Half a word does not. */
-	stop(&f, "half", RUN_DRAIN);
+	fx_stop(&f, "half", RUN_DRAIN);
 	ck_assert_int_eq(f.r.outcome, QO_OUTCOME_REQUEUE);
 	fx_fini(&f);
 	/* Without grace. */
-	stop(&f, "stays", RUN_FENCE);
+	fx_stop(&f, "stays", RUN_FENCE);
 	ck_assert_int_eq(f.r.stopped, RUN_FENCE);
 	fx_fini(&f);
-	stop(&f, "stays", RUN_NOW);
+	fx_stop(&f, "stays", RUN_NOW);
 	ck_assert_int_eq(f.r.outcome, QO_OUTCOME_REQUEUE);
 	fx_fini(&f);
 }
@@ -556,16 +494,13 @@ END_TEST
 /* Leaves the group; the end does not wait for it. */
 START_TEST(test_escapee)
 {
-	struct fx_run f;
 	pid_t pid;
 
 	fx_handler("daemon", "",
 	    "setsid sh -c 'echo $$ >$D/kid; exec sleep 1000' &\n"
 	    "while [ ! -s $D/kid ]; do sleep 0.01; done; echo main");
 	fx_begin();
-	fx_run(&f, "daemon", "{}");
-	fx_assert_output(&f, "\"main\"");
-	fx_fini(&f);
+	fx_expect_output("daemon", "{}", "\"main\"");
 	pid = fx_number("kid");
 	fx_gone(pid);
 	fx_no_children();
@@ -576,16 +511,12 @@ END_TEST
  * is killed it leaves one of its own. */
 START_TEST(test_escapee_of_escapee)
 {
-	struct fx_run f;
-
 	fx_handler("daemons", "",
 	    "sh -c 'setsid sh -c \"setsid sh -c \\\"echo \\\\\\$\\\\\\$ "
 	    ">$D/kid; exec sleep 1000\\\" & sleep 1000\" & sleep 1000' &\n"
 	    "while [ ! -s $D/kid ]; do sleep 0.01; done; echo main");
 	fx_begin();
-	fx_run(&f, "daemons", "{}");
-	fx_assert_output(&f, "\"main\"");
-	fx_fini(&f);
+	fx_expect_output("daemons", "{}", "\"main\"");
 	fx_gone(fx_number("kid"));
 	fx_no_children();
 }
@@ -657,16 +588,12 @@ END_TEST
 
 START_TEST(test_forks)
 {
-	struct fx_run f;
-
 	fx_handler("forks", "",
 	    "i=0; while [ $i -lt 200 ]; do (exit 0) & i=$((i+1)); done\n"
 	    "i=0; while [ $i -lt 20 ]; do sleep 1000 & i=$((i+1)); done\n"
 	    "echo ok");
 	fx_begin();
-	fx_run(&f, "forks", "{}");
-	fx_assert_output(&f, "\"ok\"");
-	fx_fini(&f);
+	fx_expect_output("forks", "{}", "\"ok\"");
 	fx_no_children();
 }
 END_TEST

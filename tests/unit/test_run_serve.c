@@ -101,14 +101,10 @@ END_TEST
 
 START_TEST(test_large)
 {
-	char *input = malloc(200001);
+	char *input = fx_large(200000);
 	struct fx_run f;
 	int i;
 
-	ck_assert_ptr_nonnull(input);
-	memset(input, 'x', 200000);
-	input[0] = input[199999] = '"';
-	input[200000] = '\0';
 	/* dash's read is slow: no more of them than needed. */
 	fx_handler("e", "mode = serve\ninstances = 1",
 	    "while IFS= read -r l; do printf '{\"status\":\"completed\","
@@ -177,9 +173,8 @@ START_TEST(test_verdicts)
 	fx_assert(&f, QO_OUTCOME_RETRY, "verdict", "steps of a workflow");
 	ck_assert_int_eq(f.r.pid, pid);
 	fx_fini(&f);
-	fx_run(&f, "v", "\"nonsense\"");
-	fx_assert(&f, QO_OUTCOME_RETRY, "verdict", "bad answer: not a JSON");
-	fx_fini(&f);
+	fx_expect("v", "\"nonsense\"", QO_OUTCOME_RETRY, "verdict",
+	    "bad answer: not a JSON");
 	fx_gone(pid);
 	/* A new one does the next. */
 	fx_run(&f, "v", "{\"status\":\"completed\",\"output\":1}");
@@ -207,19 +202,16 @@ START_TEST(test_bad_answers)
 	/* That will not be better at once. */
 	ck_assert(!handlers_reserve(fx_handlers, f.r.handler));
 	fx_fini(&f);
-	fx_run(&f, "twice", "{}");
-	fx_assert(&f, QO_OUTCOME_RETRY, "verdict", "more than one verdict");
-	fx_fini(&f);
-	fx_run(&f, "flood", "{}");
-	fx_assert(&f, QO_OUTCOME_RETRY, "verdict", "longer than output_max");
-	fx_fini(&f);
+	fx_expect("twice", "{}", QO_OUTCOME_RETRY, "verdict",
+	    "more than one verdict");
+	fx_expect("flood", "{}", QO_OUTCOME_RETRY, "verdict",
+	    "longer than output_max");
 	fx_run(&f, "lines", "{}"); /* whatever the first read had of it */
 	ck_assert(f.r.outcome == QO_OUTCOME_RETRY ||
 	    f.r.outcome == QO_OUTCOME_COMPLETED);
 	fx_fini(&f);
-	fx_run(&f, "shut", "{}");
-	fx_assert(&f, QO_OUTCOME_RETRY, "signal", "closed its stdout");
-	fx_fini(&f);
+	fx_expect("shut", "{}", QO_OUTCOME_RETRY, "signal",
+	    "closed its stdout");
 	fx_no_children();
 }
 END_TEST
@@ -238,9 +230,7 @@ START_TEST(test_speaks_idle)
 	pid = f.r.pid;
 	fx_fini(&f);
 	fx_gone(pid);
-	fx_run(&f, "s", "{}");
-	fx_assert_output(&f, NULL);
-	fx_fini(&f);
+	fx_expect_output("s", "{}", NULL);
 }
 END_TEST
 
@@ -269,9 +259,7 @@ START_TEST(test_crash)
 	fx_assert_output(&f, NULL);
 	ck_assert_int_ne(f.r.pid, pid);
 	fx_fini(&f);
-	fx_run(&f, "c", "\"abort\"");
-	fx_assert(&f, QO_OUTCOME_RETRY, "signal", "signal 6");
-	fx_fini(&f);
+	fx_expect("c", "\"abort\"", QO_OUTCOME_RETRY, "signal", "signal 6");
 }
 END_TEST
 
@@ -323,21 +311,6 @@ START_TEST(test_mute)
 }
 END_TEST
 
-static void
-stop(struct fx_run *f, const char *type, enum run_stop why)
-{
-	char path[256];
-
-	snprintf(path, sizeof(path), "%s/ready", fx_dir);
-	unlink(path);
-	fx_init(f, type, "{}");
-	fx_start(f);
-	(void)fx_number("ready");
-	run_stop(&f->r, why);
-	ck_assert_int_eq(f->done, 0);
-	fx_wait(f);
-}
-
 START_TEST(test_stops)
 {
 	struct fx_run f;
@@ -351,22 +324,22 @@ START_TEST(test_stops)
 	fx_handler("n", "mode = serve\ninstances = 1\ngrace = 60s",
 	    "while read -r l; do echo 1 >$D/ready; sleep 1000; done");
 	fx_begin();
-	stop(&f, "g", RUN_CANCEL);
+	fx_stop(&f, "g", RUN_CANCEL);
 	ck_assert_int_eq(f.r.outcome, QO_OUTCOME_CANCELLED);
 	pid = f.r.pid;
 	fx_fini(&f);
-	stop(&f, "g", RUN_DRAIN);
+	fx_stop(&f, "g", RUN_DRAIN);
 	fx_assert_output(&f, NULL);
 	/* One that was told to stop gets no other task. */
 	ck_assert_int_ne(f.r.pid, pid);
 	fx_fini(&f);
-	stop(&f, "n", RUN_CANCEL);
+	fx_stop(&f, "n", RUN_CANCEL);
 	ck_assert_int_eq(f.r.outcome, QO_OUTCOME_CANCELLED);
 	fx_fini(&f);
-	stop(&f, "n", RUN_DRAIN);
+	fx_stop(&f, "n", RUN_DRAIN);
 	ck_assert_int_eq(f.r.outcome, QO_OUTCOME_REQUEUE);
 	fx_fini(&f);
-	stop(&f, "n", RUN_FENCE);
+	fx_stop(&f, "n", RUN_FENCE);
 	ck_assert_int_eq(f.r.stopped, RUN_FENCE);
 	fx_fini(&f);
 }
@@ -417,9 +390,8 @@ START_TEST(test_crash_loop)
 			continue;
 		}
 		handlers_unreserve(fx_handlers, f.r.handler);
-		fx_run(&f, "l", "{}");
-		fx_assert(&f, QO_OUTCOME_RETRY, "exit", "exited with status 1");
-		fx_fini(&f);
+		fx_expect("l", "{}", QO_OUTCOME_RETRY, "exit",
+		    "exited with status 1");
 		tries++;
 	}
 	/* They were at least 0, 200, 600 and 1400 ms after the first. */
@@ -432,9 +404,7 @@ START_TEST(test_crash_loop)
 		loop_once(fx_loop, 1000);
 		ck_assert(!fx_late(since));
 	}
-	fx_run(&f, "l", "{}");
-	fx_assert_output(&f, NULL);
-	fx_fini(&f);
+	fx_expect_output("l", "{}", NULL);
 	ck_assert(handlers_reserve(fx_handlers, f.r.handler));
 	ck_assert(handlers_reserve(fx_handlers, f.r.handler));
 	ck_assert(!handlers_reserve(fx_handlers, f.r.handler));
@@ -545,18 +515,12 @@ END_TEST
 
 START_TEST(test_closes_stdin)
 {
-	struct fx_run f;
-
 	fx_handler("d", "mode = serve\ninstances = 1",
 	    "read -r l; " OK "; exec <&-; echo 1 >$D/shut; sleep 1000");
 	fx_begin();
-	fx_run(&f, "d", "{}");
-	fx_assert_output(&f, NULL);
-	fx_fini(&f);
+	fx_expect_output("d", "{}", NULL);
 	(void)fx_number("shut");
-	fx_run(&f, "d", "{}");
-	fx_assert(&f, QO_OUTCOME_RETRY, "signal", "closed its stdin");
-	fx_fini(&f);
+	fx_expect("d", "{}", QO_OUTCOME_RETRY, "signal", "closed its stdin");
 }
 END_TEST
 

@@ -390,9 +390,7 @@ START_TEST(test_missing_program)
 
 	fx_handler("x", "", "echo 1");
 	fx_begin();
-	fx_run(&f, "x", "{}");
-	fx_assert_output(&f, "1");
-	fx_fini(&f);
+	fx_expect_output("x", "{}", "1");
 	snprintf(path, sizeof(path), "%s/x", fx_dir);
 	ck_assert_int_eq(unlink(path), 0);
 	fx_run(&f, "x", "{}");
@@ -400,26 +398,16 @@ START_TEST(test_missing_program)
 	ck_assert_int_eq(f.started, 0);
 	ck_assert_int_eq(f.r.pid, 0);
 	fx_fini(&f);
-	fx_run(&f, "x", "{}");
-	fx_assert(&f, QO_OUTCOME_RETRY, "start", "there is no program");
-	fx_fini(&f);
+	fx_expect("x", "{}", QO_OUTCOME_RETRY, "start", "there is no program");
 	/* Back again. */
 	fx_write("x", "#!/bin/sh\necho 2\n", 0755);
-	fx_run(&f, "x", "{}");
-	fx_assert_output(&f, "2");
-	fx_fini(&f);
+	fx_expect_output("x", "{}", "2");
 	/* Not for us. */
 	fx_write("x", "#!/bin/sh\necho 2\n", 0644);
-	fx_run(&f, "x", "{}");
-	fx_assert(&f, QO_OUTCOME_RETRY, "start", "Permission denied");
-	fx_fini(&f);
-	fx_run(&f, "x", "{}");
-	fx_assert(&f, QO_OUTCOME_RETRY, "start", "can not be executed");
-	fx_fini(&f);
+	fx_expect("x", "{}", QO_OUTCOME_RETRY, "start", "Permission denied");
+	fx_expect("x", "{}", QO_OUTCOME_RETRY, "start", "can not be executed");
 	fx_write("x", "#!/nonexistent/sh\n", 0755);
-	fx_run(&f, "x", "{}");
-	fx_assert(&f, QO_OUTCOME_RETRY, "start", "No such file");
-	fx_fini(&f);
+	fx_expect("x", "{}", QO_OUTCOME_RETRY, "start", "No such file");
 	/* A stop that comes before the reason is told. */
 	fx_init(&f, "x", "{}");
 	fx_start(&f);
@@ -438,10 +426,8 @@ START_TEST(test_unknown_user)
 	fx_handler("x", "user = no-such-user", "echo 1");
 	fx_handler("y", "", "echo 2");
 	fx_begin();
-	fx_run(&f, "x", "{}");
-	fx_assert(&f, QO_OUTCOME_RETRY, "start",
+	fx_expect("x", "{}", QO_OUTCOME_RETRY, "start",
 	    "there is no user \"no-such-user\" here");
-	fx_fini(&f);
 	fx_run(&f, "y", "{}"); /* the others go on */
 	fx_assert_output(&f, "2");
 	fx_fini(&f);
@@ -473,9 +459,7 @@ START_TEST(test_user)
 	    getpwnam("daemon")->pw_gid, getpwnam("daemon")->pw_dir);
 	fx_assert_output(&f, want);
 	fx_fini(&f);
-	fx_run(&f, "g", "{}");
-	fx_assert_output(&f, "\"tty\"");
-	fx_fini(&f);
+	fx_expect_output("g", "{}", "\"tty\"");
 	fx_no_children();
 	handlers_free(fx_handlers);
 	fx_handlers = NULL;
@@ -504,9 +488,8 @@ START_TEST(test_limits)
 	/* tail wanted more than that, and said so. */
 	ck_assert_ptr_nonnull(strstr(f.r.log.data, "memory exhausted"));
 	fx_fini(&f);
-	fx_run(&f, "cpu", "{}");
-	fx_assert(&f, QO_OUTCOME_RETRY, "signal", "CPU time limit exceeded");
-	fx_fini(&f);
+	fx_expect("cpu", "{}", QO_OUTCOME_RETRY, "signal",
+	    "CPU time limit exceeded");
 	fx_run(&f, "files", "{}");
 	ck_assert(has_line(&f, "16"));
 	fx_fini(&f);
