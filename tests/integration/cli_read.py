@@ -13,9 +13,10 @@ import tempfile
 import time
 import uuid
 
-from store_lib import BUILD, Skip, Store, case, eq, finish
+from qo_lib import BIN, put_file, remote_store, run
+from store_lib import Skip, Store, case, eq, finish
 
-QO = os.path.join(BUILD, "bin", "qo")
+QO = os.path.join(BIN, "qo")
 SHARED = os.environ.get("QO_SHARED", "../shared")
 store = Store()
 s3 = store.client()
@@ -23,30 +24,15 @@ tmp = tempfile.mkdtemp(prefix="qo-cli-read.")
 
 
 def config(name, bucket, index, extra=""):
-    path = os.path.join(tmp, name)
-    with open(path, "w") as f:
-        f.write("[s3]\nendpoint = %s\nbucket = %s\n%saccess_key = %s\n"
-                "secret_key = %s\n%s" % (
-                    store.url, bucket,
-                    "index_bucket = %s\n" % index if index else "",
-                    store.key[0], store.key[1], extra))
-    os.chmod(path, 0o600)
-    return path
+    return put_file(os.path.join(tmp, name),
+                    remote_store(store, bucket, index) + extra)
 
 
 CONF = config("qod.conf", "queue", "queue-index")
 
 
-def qo(*args, conf=None, code=0, timeout=120, text=True):
-    p = subprocess.run([QO, "-c", conf or CONF] + list(args),
-                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                       stderr=subprocess.PIPE, timeout=timeout)
-    if p.returncode != code:
-        raise AssertionError("qo %s: exit %d, want %d: %s" % (
-            " ".join(args), p.returncode, code, p.stderr.decode()[:300]))
-    p.out = p.stdout.decode() if text else p.stdout
-    p.err = p.stderr.decode()
-    return p
+def qo(*args, conf=None, **kw):
+    return run("qo", "-c", conf or CONF, *args, **kw)
 
 
 def stamp(delta=0.0):
@@ -506,8 +492,8 @@ def _():
     for n in (1, 2):
         put("queue-index", "logs/%s/%s/%d.log" % (t["shard"], t["id"], n),
             b"line of %d\n\xff\x00\x1b[31m" % n)
-    eq(qo("logs", t["id"], text=False).out, b"line of 2\n\xff\x00\x1b[31m")
-    eq(qo("logs", t["id"], "--attempt", "1", text=False).out[:9],
+    eq(qo("logs", t["id"], errors="replace").stdout, b"line of 2\n\xff\x00\x1b[31m")
+    eq(qo("logs", t["id"], "--attempt", "1", errors="replace").stdout[:9],
        b"line of 1")
     qo("logs", t["id"], "--attempt", "3", code=3)
 

@@ -4,32 +4,21 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 
-from store_lib import BUILD, Store, case, eq, finish
+from qo_lib import put_file, remote_store, run
+from store_lib import Store, case, eq, finish
 
-QO = os.path.join(BUILD, "bin", "qo")
 store = Store()
 s3 = store.client()
 tmp = tempfile.mkdtemp(prefix="qo-cli-schedule.")
-CONF = os.path.join(tmp, "qod.conf")
-with open(CONF, "w") as f:
-    f.write("[s3]\nendpoint = %s\nbucket = queue\nindex_bucket = queue-index\n"
-            "access_key = %s\nsecret_key = %s\n" % (
-                store.url, store.key[0], store.key[1]))
-os.chmod(CONF, 0o600)
+CONF = put_file(os.path.join(tmp, "qod.conf"), remote_store(store))
 
 
 def qo(*args, code=0, stdin=""):
-    p = subprocess.run([QO, "-c", CONF] + list(args), input=stdin, text=True,
-                       stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                       timeout=120)
-    if p.returncode != code:
-        raise AssertionError("qo %s: exit %d, want %d: %s" % (
-            " ".join(args), p.returncode, code, p.stderr[:300]))
+    p = run("qo", "-c", CONF, *args, code=code, stdin=stdin)
     if code == 2:
-        eq(p.stderr.count("\n"), 1, "lines of a mistake")
+        eq(p.err.count("\n"), 1, "lines of a mistake")
     return p
 
 
@@ -44,7 +33,7 @@ def record(name):
 
 
 def refuse(says, *args, code=2):
-    err = add(*args, code=code).stderr
+    err = add(*args, code=code).err
     if says not in err:
         raise AssertionError("%r does not say %r" % (err, says))
 
@@ -58,7 +47,7 @@ def _():
               "Europe/Berlin", "--type", "report.build", "--input", "-",
               "--timeout", "90s", "--retries", "2", "--priority", "high",
               "--tag", "team=x", "--expires", "2h", "--catch-up", "last",
-              "--overlap", "cancel", stdin='{"n": 1e400}').stdout
+              "--overlap", "cancel", stdin='{"n": 1e400}').out
     eq(out.splitlines()[0], "added nightly")
     times = re.findall(r"\w{3} (\d{4}-\d\d-\d\d) 02:30:00 \+0[12]:00, in ", out)
     eq(len(set(times)), 5, "five times in the zone")
@@ -76,9 +65,9 @@ def _():
 
 @case("schedule add again")
 def _():
-    err = add("nightly", "--cron", "@daily", "--type", "t", code=5).stderr
+    err = add("nightly", "--cron", "@daily", "--type", "t", code=5).err
     eq("--replace" in err, True)
-    out = add("nightly", "--cron", "@daily", "--type", "t", "--replace").stdout
+    out = add("nightly", "--cron", "@daily", "--type", "t", "--replace").out
     eq(out.splitlines()[0], "replaced nightly")
     r = record("nightly")
     eq((r["rev"], r["cron"], r["timezone"], r["input"], r["options"]),
@@ -118,15 +107,15 @@ def _():
 @case("schedule list")
 def _():
     add("b", "--cron", "@every 90m", "--type", "t", "--paused")
-    out = qo("schedule", "list").stdout.splitlines()
+    out = qo("schedule", "list").lines
     eq(len(out), 3)
     eq(out[1].split()[0:2], ["b", "@every"])
     eq("paused" in out[1], True)
     eq("+00:00" in out[2], True)
-    rows = json.loads(qo("schedule", "list", "--json").stdout)
+    rows = json.loads(qo("schedule", "list", "--json").out)
     eq([r["id"] for r in rows], ["b", "nightly"])
     eq(rows[1], record("nightly"))
-    eq(len(qo("schedule", "list", "--jsonl").stdout.splitlines()), 2)
+    eq(len(qo("schedule", "list", "--jsonl").lines), 2)
     qo("schedule", "list", "--json", "--jsonl", code=2)
 
 
@@ -134,21 +123,21 @@ def _():
 def _():
     s3.put("/queue/schedules/broken.json", b'{"id":"broken"}')
     p = qo("schedule", "list", code=8)
-    eq(len(p.stdout.splitlines()), 3)
-    eq("schedules/broken.json: schedule: cron: is missing" in p.stderr, True)
+    eq(len(p.lines), 3)
+    eq("schedules/broken.json: schedule: cron: is missing" in p.err, True)
     # What can not be read can be deleted.
-    eq("cron" in qo("schedule", "show", "broken", code=1).stderr, True)
+    eq("cron" in qo("schedule", "show", "broken", code=1).err, True)
     qo("schedule", "delete", "broken")
 
 
 @case("schedule show")
 def _():
-    out = qo("schedule", "show", "nightly").stdout
+    out = qo("schedule", "show", "nightly").out
     eq(len(re.findall("00:00:00 [+]00:00, in ", out)), 5)
-    eq(json.loads(qo("schedule", "show", "nightly", "--json").stdout),
+    eq(json.loads(qo("schedule", "show", "nightly", "--json").out),
        record("nightly"))
     eq("there is no schedule nix" in
-       qo("schedule", "show", "nix", code=3).stderr, True)
+       qo("schedule", "show", "nix", code=3).err, True)
 
 
 @case("schedule pause, resume")
@@ -156,9 +145,9 @@ def _():
     qo("schedule", "pause", "nightly")
     r = record("nightly")
     eq((r["paused"], r["next_due"]), (True, None))
-    eq("already" in qo("schedule", "pause", "nightly").stdout, True)
+    eq("already" in qo("schedule", "pause", "nightly").out, True)
     eq(record("nightly"), r)
-    out = qo("schedule", "resume", "nightly").stdout
+    out = qo("schedule", "resume", "nightly").out
     eq(len(re.findall(", in ", out)), 5)
     r = record("nightly")
     eq((r["paused"], r["next_due"][10:]), (False, "T00:00:00.000000Z"))
@@ -169,11 +158,11 @@ def _():
 @case("schedule run-now")
 def _():
     before = record("b")
-    one = qo("schedule", "run-now", "b").stdout.strip()
-    two = json.loads(qo("schedule", "run-now", "b", "--json").stdout)["id"]
+    one = qo("schedule", "run-now", "b").out.strip()
+    two = json.loads(qo("schedule", "run-now", "b", "--json").out)["id"]
     eq(one != two, True)
     for i in (one, two):
-        t = json.loads(qo("status", i, "--json").stdout)
+        t = json.loads(qo("status", i, "--json").out)
         eq((t["task_type"], t["status"]), ("t", "pending"))
     eq(record("b"), before, "the schedule knows nothing of it")
     qo("schedule", "run-now", "nix", code=3)
@@ -183,7 +172,7 @@ def _():
 def _():
     s3.put("/queue/schedules/w.json",
            b'{"id":"w","cron":"@daily","workflow":"order","kept":[1]}')
-    eq("workflow" in qo("schedule", "run-now", "w", code=1).stderr, True)
+    eq("workflow" in qo("schedule", "run-now", "w", code=1).err, True)
     qo("schedule", "pause", "w")
     r = record("w")
     eq((r["workflow"], r["kept"], "task_type" in r), ("order", [1], False))
@@ -199,7 +188,7 @@ def _():
     s3.put("/queue/schedules/late.json", json.dumps({
         "id": "late", "cron": "@daily", "task_type": "t",
         "next_due": "2099-01-01T00:00:00Z"}).encode())
-    out = qo("fsck", code=1).stdout
+    out = qo("fsck", code=1).out
     for line in (r"^schedule-run +schedules/left\.json: 1 of 1 runs from "
                  r"2026-01-01T\S+ on have no task$",
                  r"^schedule-time +schedules/late\.json: next_due "
@@ -208,10 +197,10 @@ def _():
         if not re.search(line, out, re.M):
             raise AssertionError("%r is not in %r" % (line, out))
     # The one is submitted, the other left to people.
-    r = json.loads(qo("fsck", "--repair", "--json", code=1).stdout)
+    r = json.loads(qo("fsck", "--repair", "--json", code=1).out)
     eq({p["key"]: p["repaired"] for p in r["problems"]},
        {"schedules/left.json": True, "schedules/late.json": False})
-    tasks = json.loads(qo("list", "--json").stdout)
+    tasks = json.loads(qo("list", "--json").out)
     eq(len([t for t in tasks if t["submitted_by"] == "schedule:left"]), 1)
     eq("firing" in record("left"), False)
     qo("schedule", "pause", "late")
@@ -223,7 +212,7 @@ def _():
 
 @case("schedule delete")
 def _():
-    eq(qo("schedule", "delete", "b").stdout, "deleted b\n")
+    eq(qo("schedule", "delete", "b").out, "deleted b\n")
     eq(s3.get("/queue/schedules/b.json").status, 404)
     eq(s3.get("/queue/schedules/nightly.json").status, 200)
     qo("schedule", "delete", "b", code=3)
@@ -232,7 +221,7 @@ def _():
 @case("schedule, and no store")
 def _():
     store.stop()
-    eq(qo("schedule", "list", code=7).stderr.count("\n"), 1)
+    eq(qo("schedule", "list", code=7).err.count("\n"), 1)
 
 
 store.close()

@@ -19,9 +19,10 @@ import threading
 import time
 import uuid
 
-from store_lib import BUILD, Skip, Store, case, eq, finish
+from qo_lib import BIN, run
+from store_lib import Skip, Store, case, eq, finish
 
-QO = os.path.join(BUILD, "bin", "qo")
+QO = os.path.join(BIN, "qo")
 DEADLINE = 60
 tmp = tempfile.mkdtemp(prefix="qo-top.")
 
@@ -114,15 +115,8 @@ ENV.update(QO_CONFIG=CONF, QO_QOD_CONTROL=qod.path, TERM="xterm",
            LC_ALL="C")
 
 
-def qo(*args, code=0, env=None, timeout=DEADLINE, **kw):
-    p = subprocess.run([QO] + list(args), stdin=subprocess.DEVNULL,
-                       stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                       env=dict(ENV, **(env or {})), timeout=timeout, **kw)
-    if p.returncode != code:
-        raise AssertionError("qo %s: exit %d, want %d: %s" % (
-            " ".join(args), p.returncode, code, p.stderr.decode()[:300]))
-    p.out, p.err = p.stdout.decode(), p.stderr.decode()
-    return p
+def qo(*args, env=None, **kw):
+    return run("qo", *args, env=dict(ENV, **(env or {})), **kw)
 
 
 # A terminal that understands as much as qo top may use.

@@ -11,43 +11,23 @@ import subprocess
 import threading
 import time
 
-from store_lib import BUILD, Store, case, eq, finish
+from qo_lib import (BIN, clean_env, listed, local_store, put_file, read_task,
+                    run)
+from store_lib import Store, case, eq, finish
 
-QO = os.path.abspath(os.path.join(BUILD, "bin", "qo"))
+QO = os.path.join(BIN, "qo")
 GONE = "11111111-1111-4111-8111-111111111111"
 
 store = Store()
 client = store.client()
 dir_ = os.path.dirname(store.data)
-conf = os.path.join(dir_, "qod.conf")
-with open(conf, "w") as f:
-    f.write("[store]\nlisten = %s:%d\ndata = %s\nkeys_file = %s/keys\n"
-            "[submit]\nretries = 9\n"
-            % (store.host, store.port, store.data, store.data))
-
-ENV = {k: v for k, v in os.environ.items()
-       if not k.startswith(("QO_", "AWS_", "TRACEPARENT"))}
-ENV["QO_CONFIG"] = conf
-ENV["TZ"] = "IST-5:30"
+conf = put_file(os.path.join(dir_, "qod.conf"),
+                local_store(store) + "[submit]\nretries = 9\n")
+ENV = clean_env(QO_CONFIG=conf, TZ="IST-5:30")
 
 
-class Run:
-    def __init__(self, *args, stdin=b"", env=None, rc=0):
-        if isinstance(stdin, str):
-            stdin = stdin.encode()
-        p = subprocess.run([QO] + list(args), input=stdin, timeout=300,
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                           env=dict(ENV, **(env or {})))
-        self.out = p.stdout.decode()
-        self.err = p.stderr.decode()
-        self.rc = p.returncode
-        if rc is not None and self.rc != rc:
-            raise AssertionError("qo %s: status %d, want %d: %s" % (
-                " ".join(args)[:200], self.rc, rc, self.err.strip()))
-
-    @property
-    def lines(self):
-        return self.out.splitlines()
+def qo(*args, env=None, **kw):
+    return run("qo", *args, env=dict(ENV, **(env or {})), **kw)
 
 
 def keys(bucket):
@@ -63,16 +43,8 @@ def snapshot():
     return keys("qo"), keys("qo-index")
 
 
-def listed(bucket, prefix):
-    a = client("GET", "/" + bucket,
-               query="list-type=2&prefix=" + prefix.replace("/", "%2F"))
-    return a.all("Key")
-
-
 def task(id_):
-    a = client.get("/qo/tasks/%s/%s.json" % (id_[0], id_))
-    eq(a.status, 200, id_)
-    return json.loads(a.body)
+    return read_task(client, id_)
 
 
 def raw_task(id_):
@@ -80,7 +52,7 @@ def raw_task(id_):
 
 
 def submit(*args, **kw):
-    return Run("submit", *args, **kw).out.strip()
+    return qo("submit", *args, **kw).out.strip()
 
 
 def later(seconds):
@@ -97,7 +69,7 @@ def make_failed(error, type_="job", age=0):
     minute = int(at.replace(tzinfo=datetime.timezone.utc).timestamp()) // 60
     t.update(status="failed", last_error=error, completed_at=now,
              updated_at=now, rev=2, attempt=1, retry_count=0)
-    for k in listed("qo-index", "ready/%s/" % id_[0]):
+    for k in listed(client, "qo-index", "ready/%s/" % id_[0]):
         if id_ in k:
             client("DELETE", "/qo-index/" + k)
     client.put("/qo-index/failed/%s/%010d/%s.1.0badcafe" % (
@@ -131,7 +103,7 @@ def tty(args, answer):
     return out.decode(errors="replace"), os.waitstatus_to_exitcode(status)
 
 
-Run("init")
+qo("init")
 
 
 RULE = ("<Rule><ID>%s</ID><Filter><Prefix>%s</Prefix></Filter>"
@@ -143,34 +115,34 @@ KEPT = "no lifecycle rule for tasks/: the versions of tasks"
 
 @case("init_tells_that_versions_stay")
 def _():
-    out = Run("init").out
+    out = qo("init").out
     assert KEPT in out, out
     doc = ("<LifecycleConfiguration>" + RULE % ("history", "tasks/") +
            "</LifecycleConfiguration>")
     eq(client("PUT", "/qo", "lifecycle", doc).status, 200)
-    assert KEPT not in Run("init").out
+    assert KEPT not in qo("init").out
     eq(client("DELETE", "/qo", "lifecycle").status, 204)
-    assert KEPT in Run("init").out
-    assert KEPT not in Run("init", env={"QO_S3_VERSIONING": "off"}).out
+    assert KEPT in qo("init").out
+    assert KEPT not in qo("init", env={"QO_S3_VERSIONING": "off"}).out
 
 
 @case("init_leaves_lifecycle_rules_alone")
 def _():
     env = {"QO_S3_ENDPOINT": store.url, "QO_S3_BUCKET": "alone",
            "QO_S3_ACCESS_KEY_FILE": store.data + "/keys"}
-    assert "set lifecycle rules" in Run("init", env=env).out
+    assert "set lifecycle rules" in qo("init", env=env).out
     first = client.get("/alone", "lifecycle").body.decode()
-    assert "the lifecycle rules are there" in Run("init", env=env).out
+    assert "the lifecycle rules are there" in qo("init", env=env).out
     # Somebody adds one, and is not robbed of it.
     more = first.replace("</LifecycleConfiguration>", RULE % (
         "history", "tasks/") + "</LifecycleConfiguration>")
     eq(client("PUT", "/alone", "lifecycle", more).status, 200)
-    r = Run("init", env=env)
+    r = qo("init", env=env)
     assert "the lifecycle rules are there" in r.out, r.out
     assert KEPT not in r.out, r.out
     eq(client.get("/alone", "lifecycle").body.decode(), more)
     # Another queue in the same bucket finds those of the first.
-    r = Run("init", env=dict(env, QO_S3_PREFIX="team/"))
+    r = qo("init", env=dict(env, QO_S3_PREFIX="team/"))
     assert "bucket alone has lifecycle rules of its own" in r.err, r.err
     assert KEPT.replace("tasks/", "team/tasks/") in r.out, r.out
     eq(client.get("/alone", "lifecycle").body.decode(), more)
@@ -186,14 +158,14 @@ def _():
     eq(t["timeout_seconds"], 300)
     assert '"input":{"n":1.50,"e":1e400}' in raw_task(id_), raw_task(id_)
     assert "@" in t["submitted_by"], t["submitted_by"]
-    eq(len([k for k in listed("qo-index", "ready/") if id_ in k]), 1)
+    eq(len([k for k in listed(client, "qo-index", "ready/") if id_ in k]), 1)
 
 
 @case("submit_options")
 def _():
     at = later(3600)
     trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-    r = Run("submit", "--type", "a/b:c", "--input", "[]", "--timeout", "2m",
+    r = qo("submit", "--type", "a/b:c", "--input", "[]", "--timeout", "2m",
             "--retries", "0", "--at", at, "--expires", "2h", "--tag", "a=b",
             "--tag", "c=d e", "--priority", "high", "--json",
             env={"TRACEPARENT": trace})
@@ -209,7 +181,7 @@ def _():
     eq(t["priority"], "high")
     eq(t["traceparent"], trace)
     assert t["expires_at"] > t["available_at"]
-    eq(len(listed("qo-index", "ready-high/")), 1)
+    eq(len(listed(client, "qo-index", "ready-high/")), 1)
 
 
 @case("submit_input_from_file_and_stdin")
@@ -235,10 +207,10 @@ def _():
 def _():
     a = submit("--type", "a", "--key", "order 1", "--input", "1")
     eq(submit("--type", "a", "--key", "order 1", "--input", " 1 "), a)
-    r = Run("submit", "--type", "a", "--key", "order 1", "--input", "2", rc=5)
+    r = qo("submit", "--type", "a", "--key", "order 1", "--input", "2", code=5)
     assert a in r.err and "conflict" in r.err, r.err
-    Run("submit", "--type", "b", "--key", "order 1", "--input", "1", rc=5)
-    r = Run("submit", "--type", "a", "--key", "order 1", "--input", "1",
+    qo("submit", "--type", "b", "--key", "order 1", "--input", "1", code=5)
+    r = qo("submit", "--type", "a", "--key", "order 1", "--input", "1",
             "--json")
     eq(json.loads(r.out)["existed"], True)
 
@@ -318,9 +290,9 @@ BAD = [
 def _():
     before = snapshot()
     for args, says in BAD:
-        r = Run(*args, rc=None)
+        r = qo(*args, code=None)
         what = " ".join(args)[:100]
-        eq(r.rc, 2, what)
+        eq(r.returncode, 2, what)
         eq(r.out, "", what)
         eq(r.err.count("\n"), 1, what + ": " + r.err)
         assert says in r.err, "%s: %s does not name %s" % (what, r.err, says)
@@ -334,8 +306,8 @@ def _():
              '{"type":"b3","prio":"high"}', '{"input":5}',
              '{"type":"b4","key":"bk"}', '{"type":"b4","key":"bk"}\r',
              '{"type":"b5","at":"2020-01-01T00:00:00Z"}']
-    r = Run("submit", "--batch", "-", "--type", "base", "--retries", "2",
-            stdin="\n".join(lines), rc=8)
+    r = qo("submit", "--batch", "-", "--type", "base", "--retries", "2",
+            stdin="\n".join(lines), code=8)
     got = {j["line"]: j for j in map(json.loads, r.lines)}
     eq(sorted(got), [1, 4, 6, 7, 8])
     eq(task(got[1]["id"])["task_type"], "b1")
@@ -355,11 +327,11 @@ def _():
     path = os.path.join(dir_, "b.jsonl")
     with open(path, "w") as f:
         f.write('{"type":"g"}\n' * 300)
-    r = Run("submit", "--batch", path)
+    r = qo("submit", "--batch", path)
     eq(len(set(json.loads(x)["id"] for x in r.lines)), 300)
     eq(r.err, "")
-    eq(Run("submit", "--batch", "-", stdin="").out, "")
-    Run("submit", "--batch", "-", stdin="x\ny\n", rc=2)
+    eq(qo("submit", "--batch", "-", stdin="").out, "")
+    qo("submit", "--batch", "-", stdin="x\ny\n", code=2)
 
 
 @case("batch_of_a_slow_writer_streams")
@@ -396,42 +368,43 @@ def _():
 @case("cancel")
 def _():
     a, b = submit("--type", "c"), submit("--type", "c")
-    r = Run("cancel", a, b, a, "--reason", "not needed")
+    r = qo("cancel", a, b, a, "--reason", "not needed")
     eq(sorted(r.lines), sorted([a + " cancelled", b + " cancelled"]))
     t = task(a)
     eq(t["status"], "cancelled")
     eq(t["cancel_reason"], "not needed")
     assert "@" in t["cancelled_by"]
-    eq([k for k in listed("qo-index", "ready/") if a in k or b in k], [])
-    Run("cancel", a)
+    eq([k for k in listed(client, "qo-index", "ready/")
+        if a in k or b in k], [])
+    qo("cancel", a)
 
 
 @case("states_and_exit_codes")
 def _():
     a = submit("--type", "c")
-    r = Run("replay", a, rc=5)
+    r = qo("replay", a, code=5)
     assert "pending" in r.err, r.err
-    Run("archive", a, rc=5)
-    Run("unarchive", a, rc=5)
-    r = Run("cancel", GONE, rc=3)
+    qo("archive", a, code=5)
+    qo("unarchive", a, code=5)
+    r = qo("cancel", GONE, code=3)
     assert GONE in r.err, r.err
-    r = Run("cancel", a, GONE, rc=8)
+    r = qo("cancel", a, GONE, code=8)
     eq(r.lines, [a + " cancelled"])
-    r = Run("cancel", a, GONE, "--json", rc=8)
+    r = qo("cancel", a, GONE, "--json", code=8)
     got = {j["id"]: j for j in json.loads(r.out)}
     eq(got[a]["ok"], True)
     eq(got[GONE]["ok"], False)
-    eq(Run("archive", a, "--jsonl").out,
+    eq(qo("archive", a, "--jsonl").out,
        '{"id":"%s","ok":true,"status":"archived"}\n' % a)
-    r = Run("replay", a, rc=5)
+    r = qo("replay", a, code=5)
     assert "unarchive" in r.err
-    eq(Run("unarchive", a).lines, [a + " unarchived"])
+    eq(qo("unarchive", a).lines, [a + " unarchived"])
     eq(task(a)["status"], "cancelled")
-    Run("replay", a)
+    qo("replay", a)
     t = task(a)
     eq((t["status"], t["generation"], t["retry_count"]), ("pending", 2, 0))
-    eq(len([k for k in listed("qo-index", "ready/") if a in k]), 1)
-    Run("cancel", a)
+    eq(len([k for k in listed(client, "qo-index", "ready/") if a in k]), 1)
+    qo("cancel", a)
 
 
 @case("where")
@@ -441,31 +414,31 @@ def _():
     other = make_failed("exit status 3", age=7200)
     mail = make_failed("timeout", type_="mail.x", age=7200)
     where = "status=failed,type=job,error~=timeout,older=1h"
-    r = Run("replay", "--where", where, "--dry-run")
+    r = qo("replay", "--where", where, "--dry-run")
     assert old in r.out and new not in r.out and other not in r.out and \
         mail not in r.out, r.out
     eq(task(old)["status"], "failed")
-    eq(json.loads(Run("replay", "--where", where, "--dry-run", "--json").out)
+    eq(json.loads(qo("replay", "--where", where, "--dry-run", "--json").out)
        [0]["id"], old)
     # One match needs no --yes.
-    eq(Run("replay", "--where", where).lines, [old + " replayed"])
+    eq(qo("replay", "--where", where).lines, [old + " replayed"])
     eq(task(old)["status"], "pending")
     for id_ in (new, other, mail):
         eq(task(id_)["status"], "failed", id_)
-    eq([k for k in listed("qo-index", "failed/") if old in k], [])
+    eq([k for k in listed(client, "qo-index", "failed/") if old in k], [])
     before = snapshot()
-    r = Run("replay", "--where", "type=*", rc=2)
+    r = qo("replay", "--where", "type=*", code=2)
     assert "3 tasks match" in r.err and "--yes" in r.err, r.err
     eq(snapshot(), before)
-    r = Run("replay", "--where", "type=*", "--yes", "--rate", "100")
+    r = qo("replay", "--where", "type=*", "--yes", "--rate", "100")
     eq(len(r.lines), 3)
-    r = Run("replay", "--where", "status=failed", "--yes")
+    r = qo("replay", "--where", "status=failed", "--yes")
     assert "no task matches" in r.err
-    Run("cancel", "--where", "type=job", "--yes")
-    Run("cancel", "--where", "type=mail.x*")
-    r = Run("archive", "--where", "status=cancelled,type=job", "--yes")
+    qo("cancel", "--where", "type=job", "--yes")
+    qo("cancel", "--where", "type=mail.x*")
+    r = qo("archive", "--where", "status=cancelled,type=job", "--yes")
     eq(len(r.lines), 3)
-    r = Run("unarchive", "--where", "type=job", "--yes")
+    r = qo("unarchive", "--where", "type=job", "--yes")
     eq(len(r.lines), 3)
     eq(task(old)["status"], "cancelled")
 
@@ -487,22 +460,22 @@ def _():
     ids = [submit("--type", "co") for _ in range(3)]
     key = "/qo/tasks/%s/%s.json" % (ids[0][0], ids[0])
     client.put(key, "not json")
-    r = Run("cancel", "--where", "type=co", "--yes")
+    r = qo("cancel", "--where", "type=co", "--yes")
     eq(sorted(r.lines), sorted(i + " cancelled" for i in ids[1:]))
     assert key[4:] in r.err, r.err
     eq(client.get(key).body, b"not json")
-    Run("cancel", ids[0], rc=1)
+    qo("cancel", ids[0], code=1)
     eq(client.get(key).body, b"not json")
     client("DELETE", key)
 
 
 def bench(*args):
-    return json.loads(Run("bench", *args, "--json").out)
+    return json.loads(qo("bench", *args, "--json").out)
 
 
 @case("bench_keeps_the_budget_and_cleans_up")
 def _():
-    tasks, index = listed("qo", "tasks/"), listed("qo-index", "")
+    tasks, index = listed(client, "qo", "tasks/"), listed(client, "qo-index")
     n = 400
     r = bench("submit", "--tasks", str(n))
     eq(r["requests"], {"PUT": 2 * n, "GET": 0, "LIST": 0, "DELETE": 0})
@@ -518,9 +491,9 @@ def _():
     cost = (r["requests"]["PUT"] + r["requests"]["LIST"]) * 5e-6 + \
         r["requests"]["GET"] * 4e-7
     assert abs(r["usd_per_million_tasks"] - cost * 1e6 / n) < 0.001
-    eq(listed("qo", "tasks/"), tasks)
-    eq(listed("qo-index", ""), index)
-    out = Run("bench", "mixed", "--tasks", "20").out
+    eq(listed(client, "qo", "tasks/"), tasks)
+    eq(listed(client, "qo-index", ""), index)
+    out = qo("bench", "mixed", "--tasks", "20").out
     for word in ("tasks/s", "P99", "PUT 5.000", "us-east-1", "budget"):
         assert word in out, out
 
@@ -557,12 +530,12 @@ def _():
     bad = json.loads(good)
     bad["probe"] = {"verdict": "fail", "failed": ["race-if-match"]}
     client.put(key, json.dumps(bad))
-    tasks = listed("qo", "tasks/")
-    r = Run("submit", "--type", "a", rc=1)
+    tasks = listed(client, "qo", "tasks/")
+    r = qo("submit", "--type", "a", code=1)
     assert "race-if-match" in r.err and "qo doctor" in r.err, r.err
-    Run("bench", "submit", "--tasks", "10", rc=1)
-    eq(listed("qo", "tasks/"), tasks)
-    Run("list")
+    qo("bench", "submit", "--tasks", "10", code=1)
+    eq(listed(client, "qo", "tasks/"), tasks)
+    qo("list")
     client.put(key, good)
     submit("--type", "a")
 
@@ -570,10 +543,10 @@ def _():
 @case("no_store")
 def _():
     store.stop()
-    r = Run("submit", "--type", "a", rc=7)
+    r = qo("submit", "--type", "a", code=7)
     eq(r.err.count("\n"), 1, r.err)
-    Run("cancel", GONE, rc=7)
-    Run("submit", "--type", "a b", rc=2)
+    qo("cancel", GONE, code=7)
+    qo("submit", "--type", "a b", code=2)
 
 
 store.close()

@@ -8,16 +8,14 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import threading
 import time
 
-from store_lib import BUILD, Skip, Store, case, eq, finish
-
-QO = os.path.abspath(os.path.join(BUILD, "bin", "qo"))
-WORKER = os.path.abspath(os.path.join(BUILD, "bin", "qo-worker"))
-PATIENCE = 240  # seconds; nothing here takes long on an idle machine
+import qo_lib
+from qo_lib import (BUILD, Program, alive, children, clean_env, local_store,
+                    put_file, state, until)
+from store_lib import Skip, Store, case, eq, finish
 
 store = Store()
 atexit.register(store.close)
@@ -28,51 +26,23 @@ os.mkdir(bin_)
 EXAMPLES = os.path.join(top, "examples")
 shutil.copytree("examples", EXAMPLES)
 os.mkdir(os.path.join(top, "tmp"))
-ENV = {k: v for k, v in os.environ.items()
-       if not k.startswith(("QO_", "AWS_", "TRACEPARENT"))}
-ENV.update(QO_CONFIG=os.path.join(top, "qod.conf"),
-           TMPDIR=os.path.join(top, "tmp"))
+ENV = clean_env(QO_CONFIG=os.path.join(top, "qod.conf"),
+                TMPDIR=os.path.join(top, "tmp"))
 
 
 def script(name, text, mode=0o755):
-    path = os.path.join(bin_, name)
-    with open(path, "w") as f:
-        f.write(text)
-    os.chmod(path, mode)
-    return path
-
-
-def until(what, fn, patience=PATIENCE):
-    end = time.monotonic() + patience
-    while time.monotonic() < end:
-        value = fn()
-        if value:
-            return value
-        time.sleep(0.02)
-    raise AssertionError("waited for %s in vain" % what)
+    return put_file(os.path.join(bin_, name), text, mode)
 
 
 def write_conf(name, sections, worker=""):
-    path = os.path.join(top, name)
-    with open(path, "w") as f:
-        f.write("[qod]\nlog_level = debug\n[store]\nlisten = %s:%d\n"
-                "data = %s\nkeys_file = %s/keys\n"
-                "[submit]\nretry_initial_interval = 100ms\n"
-                "[worker]\nslots = 16\n%s\n%s" % (
-                    store.host, store.port, store.data, store.data, worker,
-                    sections))
-    os.chmod(path, 0o600)
-    return path
+    return put_file(os.path.join(top, name),
+                    "[qod]\nlog_level = debug\n" + local_store(store) +
+                    "[submit]\nretry_initial_interval = 100ms\n"
+                    "[worker]\nslots = 16\n%s\n%s" % (worker, sections))
 
 
-def qo(*args, rc=0, stdin=""):
-    p = subprocess.run([QO] + list(args), input=stdin.encode(),
-                       timeout=PATIENCE, stdout=subprocess.PIPE,
-                       stderr=subprocess.PIPE, env=ENV)
-    if rc is not None and p.returncode != rc:
-        raise AssertionError("qo %s: status %d: %s" % (
-            " ".join(args)[:200], p.returncode, p.stderr.decode().strip()))
-    return p.stdout.decode()
+def qo(*args, code=0, stdin=""):
+    return qo_lib.run("qo", *args, code=code, stdin=stdin, env=ENV).out
 
 
 def submit(type_, value=None, *args):
@@ -82,8 +52,8 @@ def submit(type_, value=None, *args):
 
 def ended(id_, status="completed"):
     """The task, once it has ended."""
-    qo("wait", "-t", "%ds" % PATIENCE, id_,
-       rc=0 if status == "completed" else 1)
+    qo("wait", "-t", "240s", id_,
+       code=0 if status == "completed" else 1)
     t = json.loads(qo("status", "--json", id_))
     eq(t["status"], status, t["last_error"])
     return t
@@ -93,38 +63,16 @@ def run(type_, value=None, *args, status="completed"):
     return ended(submit(type_, value, *args), status)
 
 
-class Worker:
+class Worker(Program):
     def __init__(self, conf, name):
-        self.log_path = os.path.join(top, name + ".log")
-        self.log = open(self.log_path, "wb")
-        self.proc = subprocess.Popen(
-            [WORKER, "-f", conf], env=ENV, stdin=subprocess.DEVNULL,
-            stdout=self.log, stderr=self.log)
+        super().__init__("qo-worker", "-f", conf, env=ENV,
+                         log=os.path.join(top, name + ".log"))
         atexit.register(self.kill)
-        until("the worker", lambda: "msg=ready" in self.text() or
-              self.proc.poll() is not None)
-        eq(self.proc.poll(), None, self.text())
-
-    def text(self):
-        with open(self.log_path, errors="replace") as f:
-            return f.read()
-
-    def kill(self):
-        if self.proc.poll() is None:
-            self.proc.kill()
-            self.proc.wait()
-        self.log.close()
-
-    def stop(self):
-        self.proc.send_signal(signal.SIGTERM)
-        eq(self.proc.wait(PATIENCE), 0, self.text()[-400:])
-        self.log.close()
+        self.wait_for("msg=ready")
 
     def children(self):
         """Pids and states of its children."""
-        pid = self.proc.pid
-        with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
-            return [(int(p), state(int(p))) for p in f.read().split()]
+        return [(p, state(p)) for p in children(self.proc.pid)]
 
     def descriptors(self):
         """What it has open, without the connections to the store."""
@@ -136,18 +84,6 @@ class Worker:
             except FileNotFoundError:
                 pass
         return sorted(x for x in found if x != "socket")
-
-
-def state(pid):
-    try:
-        with open("/proc/%d/stat" % pid) as f:
-            return f.read().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return None
-
-
-def alive(pid):
-    return state(pid) not in (None, "Z", "X")
 
 
 def numbers(name):
@@ -684,7 +620,7 @@ def _():
     ids = [json.loads(x)["id"] for x in
            qo("submit", "-b", "-", stdin=lines).splitlines()]
     eq(len(set(ids)), 1000)
-    qo("wait", "-t", "%ds" % PATIENCE, *ids)
+    qo("wait", "-t", "240s", *ids)
     eq(run("messy")["output"], 1)
     eq(run("daemon")["output"], 6)
     pid, = numbers("left")

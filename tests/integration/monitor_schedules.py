@@ -7,53 +7,31 @@ import hashlib
 import json
 import os
 import shutil
-import signal
-import subprocess
 import tempfile
 import time
 
-from store_lib import BUILD, Store, case, eq, finish
+from qo_lib import Program, put_file, remote_store, run, until
+from store_lib import Store, case, eq, finish
 
-QO = os.path.join(BUILD, "bin", "qo")
-MONITOR = os.path.join(BUILD, "bin", "qo-monitor")
 store = Store()
 s3 = store.client()
 tmp = tempfile.mkdtemp(prefix="qo-schedules.")
-CONF = os.path.join(tmp, "qod.conf")
-with open(CONF, "w") as f:
-    f.write("[s3]\nendpoint = %s\nbucket = queue\nindex_bucket = queue-index\n"
-            "access_key = %s\nsecret_key = %s\n"
-            "[monitor]\ncheck_interval = 1s\nlisten = off\n" % (
-                store.url, store.key[0], store.key[1]))
-os.chmod(CONF, 0o600)
+CONF = put_file(os.path.join(tmp, "qod.conf"), remote_store(store) +
+                "[monitor]\ncheck_interval = 1s\nlisten = off\n")
 monitors = []
 
 
 def start():
-    log = open(os.path.join(tmp, "log.%d" % len(monitors)), "w")
-    p = subprocess.Popen([MONITOR, "-f", CONF], stdin=subprocess.DEVNULL,
-                         stdout=log, stderr=log)
-    log.close()
-    monitors.append(p)
-    return p
+    monitors.append(Program("qo-monitor", "-f", CONF, log=os.path.join(
+        tmp, "log.%d" % len(monitors))))
 
 
 def logs():
-    return "".join(open(os.path.join(tmp, n)).read()
-                   for n in sorted(os.listdir(tmp)) if n.startswith("log."))
+    return "".join(m.text() for m in monitors)
 
 
-def stop(p, sig=signal.SIGTERM):
-    p.send_signal(sig)
-    return p.wait(60)
-
-
-def qo(*args, code=0):
-    p = subprocess.run([QO, "-c", CONF] + list(args), text=True,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                       stderr=subprocess.PIPE, timeout=120)
-    eq(p.returncode, code, " ".join(args) + ": " + p.stderr)
-    return p.stdout
+def qo(*args):
+    return run("qo", "-c", CONF, *args).out
 
 
 def record(name):
@@ -89,15 +67,6 @@ def runs(name):
     return out
 
 
-def until(what, seconds=60):
-    end = time.monotonic() + seconds
-    while not what():
-        if time.monotonic() > end:
-            raise AssertionError("waited %d s in vain: %s" % (
-                seconds, logs()[-1500:]))
-        time.sleep(0.2)
-
-
 def settled(name):
     r = record(name)
     return "firing" not in r and r["last_due"] is not None
@@ -113,19 +82,19 @@ def _():
     first = record("tick")["next_due"]
     start()
     start()
-    until(lambda: len(runs("tick")) >= 6)
+    until("six runs", lambda: len(runs("tick")) >= 6)
     # One dies, another takes its place: nothing is lost, nothing twice.
-    stop(monitors[0], signal.SIGKILL)
+    monitors[0].kill()
     n = len(runs("tick"))
-    until(lambda: len(runs("tick")) >= n + 3)
-    stop(monitors[1], signal.SIGKILL)
+    until("three more", lambda: len(runs("tick")) >= n + 3)
+    monitors[1].kill()
     time.sleep(3)
     start()
     start()
     n = len(runs("tick"))
-    until(lambda: len(runs("tick")) >= n + 4)
+    until("four more", lambda: len(runs("tick")) >= n + 4)
     qo("schedule", "pause", "tick")
-    until(lambda: settled("tick"))
+    until("the last to end", lambda: settled("tick"))
     t0 = datetime.datetime.fromisoformat(first.replace("Z", "+00:00"))
     last = datetime.datetime.fromisoformat(
         record("tick")["last_due"].replace("Z", "+00:00"))
@@ -156,8 +125,8 @@ def _():
     s3.put("/queue/schedules/hand.json",
            b'{"id":"hand","cron":"* * * * *","timezone":"Asia/Kolkata",'
            b'"task_type":"t","mine":1}')
-    until(lambda: record("hand")["next_due"] is not None)
-    until(lambda: len(runs("hand")) >= 1, 120)
+    until("its next time", lambda: record("hand")["next_due"] is not None)
+    until("its run", lambda: len(runs("hand")) >= 1)
     r = record("hand")
     eq(r["mine"], 1, "kept")
     eq(list(runs("hand"))[0].endswith(":00.000000Z"), True)
@@ -171,24 +140,21 @@ def _():
 def _():
     qo("schedule", "add", "skip", "--cron", "@every 1s", "--type", "t",
        "--overlap", "skip")
-    until(lambda: record("skip")["last_decision"] == "skipped")
+    until("a skip", lambda: record("skip")["last_decision"] == "skipped")
     eq(len(runs("skip")), 1)
     qo("schedule", "delete", "skip")
-    for p in monitors[2:]:
-        eq(stop(p), 0, "drained")
+    for m in monitors[2:]:
+        m.stop()
     qo("schedule", "add", "once", "--cron", "@every 1s", "--type", "t",
        "--catch-up", "last")
     time.sleep(1.1)
-    subprocess.run([MONITOR, "-f", CONF, "--once"], check=True, timeout=60,
-                   stderr=subprocess.DEVNULL)
+    run("qo-monitor", "-f", CONF, "--once")
     eq(len(runs("once")) >= 1, True)
     eq(settled("once"), True)
 
 
-for p in monitors:
-    if p.poll() is None:
-        p.kill()
-        p.wait()
+for m_ in monitors:
+    m_.kill()
 store.close()
 shutil.rmtree(tmp, ignore_errors=True)
 finish()

@@ -8,11 +8,10 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 
+from qo_lib import BIN, alive, children, until
 from store_lib import BUILD, Skip, case, eq, finish  # noqa: F401
 
-BIN = os.path.abspath(os.path.join(BUILD, "bin"))
 CHILD = os.path.abspath(os.path.join(BUILD, "tests", "tools", "role_child"))
 PROGRAMS = ("qo-store", "qo-monitor", "qo-worker")
 
@@ -28,35 +27,6 @@ def address():
     pid = os.getpid()
     return "127.%d.%d.%d:9710" % (1 + (pid >> 8) % 250, pid % 256,
                                   1 + counter % 250)
-
-
-def until(what, fn, seconds=60):
-    """Polls until fn gives something true, and gives that."""
-    end = time.monotonic() + seconds
-    while True:
-        got = fn()
-        if got:
-            return got
-        if time.monotonic() > end:
-            raise AssertionError("never came: " + what)
-        time.sleep(0.01)
-
-
-def alive(pid):
-    """It runs: a zombie does not."""
-    try:
-        with open("/proc/%d/stat" % pid) as f:
-            return f.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def children(pid):
-    try:
-        with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
-            return [int(p) for p in f.read().split()]
-    except OSError:
-        return []
 
 
 def link_or_copy(src, dst):

@@ -3,11 +3,11 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import time
 import urllib.request
 
 import prom_lib
+from qo_lib import run
 from qod_lib import BIN, Qod, alive, case, eq, finish, until
 
 FAST = "[worker]\nslots = 16\n"
@@ -35,13 +35,7 @@ class Real(Qod):
         self.write(more + text)
 
     def qo(self, *args, stdin=""):
-        p = subprocess.run(
-            [os.path.join(BIN, "qo"), "-c", self.path("conf")] + list(args),
-            input=stdin.encode(), stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, timeout=120)
-        if p.returncode != 0:
-            raise AssertionError("qo %s: %s" % (args, p.stderr.decode()))
-        return p.stdout.decode()
+        return run("qo", "-c", self.path("conf"), *args, stdin=stdin).out
 
     def submit(self, n, kind="t"):
         """Their ids."""

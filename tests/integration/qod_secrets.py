@@ -12,9 +12,9 @@ import sys
 import threading
 import uuid
 
+from qo_lib import run
 from qod_lib import BIN, Qod, Skip, alive, case, children, eq, finish, until
 
-QO = os.path.join(BIN, "qo")
 for program in ("qod", "qo-worker", "qo-store"):
     if not os.path.exists(os.path.join(BIN, program)):
         print("skip all: no " + program)
@@ -30,18 +30,11 @@ HOSTILE = ("line one\\nlevel=error msg=forged\\r\\033[2J\\033]0;title\\007"
 
 
 def qo(q, *args, code=0):
-    p = subprocess.run([QO, "-c", q.path("conf")] + list(args),
-                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                       stderr=subprocess.PIPE, timeout=120, env=q.env,
-                       # The keys are of the roles' user.
-                       preexec_fn=None if args[0] == "ctl" else
-                       getattr(q, "become", None))
-    p.out = p.stdout.decode(errors="replace")
-    p.err = p.stderr.decode(errors="replace")
-    if code is not None and p.returncode != code:
-        raise AssertionError("qo %s: exit %d: %s" % (
-            " ".join(args), p.returncode, p.out + p.err))
-    return p
+    return run("qo", "-c", q.path("conf"), *args, code=code, env=q.env,
+               errors="replace",
+               # The keys are of the roles' user.
+               preexec_fn=None if args[0] == "ctl" else
+               getattr(q, "become", None))
 
 
 def make(text, **more):

@@ -10,66 +10,56 @@ import signal
 import subprocess
 import time
 
+from qo_lib import (PATIENCE, Program, alive, children, clean_env, lines,
+                    listed, local_store, put_file, read_task, remote_store,
+                    run, script, until)
 from store_lib import BUILD, Store, case, eq, finish
 
-QO = os.path.abspath(os.path.join(BUILD, "bin", "qo"))
-WORKER = os.path.abspath(os.path.join(BUILD, "bin", "qo-worker"))
 PROXY = os.path.join(BUILD, "tests", "tools", "faultproxy")
-PATIENCE = 120  # seconds; nothing here takes long on an idle machine
 
 store = Store()
 client = store.client()
 top = os.path.dirname(store.data)
-ENV = {k: v for k, v in os.environ.items()
-       if not k.startswith(("QO_", "AWS_", "TRACEPARENT"))}
 workers = []
 
 
 # Handlers.
 
-def script(name, text):
-    path = os.path.join(top, name)
-    with open(path, "w") as f:
-        f.write(text)
-    os.chmod(path, 0o755)
-    return path
-
-
-script("echo", "#!/bin/sh\ncat\n")
-script("note", """#!/bin/sh
+script(top + "/echo", "#!/bin/sh\ncat\n")
+script(top + "/note", """#!/bin/sh
 # Writes a line when it starts, then its input.
 date +%%s.%%N >>"%s/started"
 echo "$QO_TASK_ID $QO_ATTEMPT" >>"%s/notes"
 cat
 """ % (top, top))
-script("flaky", """#!/bin/sh
+script(top + "/flaky", """#!/bin/sh
 echo "attempt $QO_ATTEMPT" >&2
 [ "$QO_ATTEMPT" -ge 3 ] || exit 1
 echo '"done"'
 """)
-script("bad", "#!/bin/sh\necho 'no such data' >&2\nexit 65\n")
-script("again", """#!/bin/sh
+script(top + "/bad", "#!/bin/sh\necho 'no such data' >&2\nexit 65\n")
+script(top + "/again", """#!/bin/sh
 [ "$QO_ATTEMPT" -ge 2 ] ||
 	{ echo '{"status":"reschedule","delay_seconds":1}' >&3; exit 0; }
 echo 7
 """)
-script("sleeper", """#!/bin/sh
+script(top + "/sleeper", """#!/bin/sh
 echo "$QO_TASK_ID $$" >>"%s/pids"
 exec sleep 600
 """ % top)
-script("brief", """#!/bin/sh
+script(top + "/brief", """#!/bin/sh
 # Takes as long as its input says.
 read -r n
 echo "$QO_TASK_ID $$" >>"%s/pids"
 sleep "$n"
 echo "\\"$QO_ATTEMPT\\""
 """ % top)
-script("big", """#!/usr/bin/python3
+script(top + "/big", """#!/usr/bin/python3
 import hashlib, json, sys
 data = sys.stdin.buffer.read()
 print(json.dumps({"sha": hashlib.sha256(data).hexdigest(), "pad": "x" * 500000}))
 """)
-script("server", """#!/usr/bin/python3
+script(top + "/server", """#!/usr/bin/python3
 import json, sys, time
 for line in sys.stdin:
     t = json.loads(line)
@@ -88,30 +78,22 @@ HANDLERS += ("[handler server]\ntype = server.*\ncommand = %s/server\n"
              "mode = serve\ninstances = 2\n" % top)
 
 
-def write_conf(name, worker="", qod="", handlers=HANDLERS, prefix=""):
-    path = os.path.join(top, name)
-    with open(path, "w") as f:
-        f.write("[qod]\nlog_level = debug\n%s\n[store]\nlisten = %s:%d\n"
-                "data = %s\nkeys_file = %s/keys\n"
-                "[s3]\nprefix = %s\n"
-                "[submit]\nretry_initial_interval = 100ms\n"
-                "[worker]\n%s\n%s" % (qod, store.host, store.port, store.data,
-                                      store.data, prefix, worker, handlers))
-    os.chmod(path, 0o600)
-    return path
+def write_conf(name, worker="", qod="", handlers=HANDLERS, prefix="",
+               where=None):
+    return put_file(os.path.join(top, name),
+                    "[qod]\nlog_level = debug\n%s\n%sprefix = %s\n"
+                    "[submit]\nretry_initial_interval = 100ms\n"
+                    "[worker]\n%s\n%s" % (
+                        qod, where or local_store(store) + "[s3]\n", prefix,
+                        worker, handlers))
 
 
 conf = write_conf("qod.conf", "lease = 5s\nslots = 8")
-ENV["QO_CONFIG"] = conf
+ENV = clean_env(QO_CONFIG=conf)
 
 
-def qo(*args, rc=0, stdin=""):
-    p = subprocess.run([QO] + list(args), input=stdin.encode(), timeout=300,
-                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV)
-    if rc is not None and p.returncode != rc:
-        raise AssertionError("qo %s: status %d: %s" % (
-            " ".join(args)[:200], p.returncode, p.stderr.decode().strip()))
-    return p.stdout.decode().strip()
+def qo(*args, stdin=""):
+    return run("qo", *args, stdin=stdin, env=ENV).out.strip()
 
 
 def submit(type_, input_=None, *args):
@@ -119,20 +101,8 @@ def submit(type_, input_=None, *args):
     return qo("submit", "--type", type_, *more, *args)
 
 
-def until(what, fn, patience=PATIENCE):
-    end = time.monotonic() + patience
-    while time.monotonic() < end:
-        value = fn()
-        if value:
-            return value
-        time.sleep(0.02)
-    raise AssertionError("waited for %s in vain" % what)
-
-
 def task(id_):
-    a = client.get("/qo/tasks/%s/%s.json" % (id_[0], id_))
-    eq(a.status, 200, id_)
-    return json.loads(a.body)
+    return read_task(client, id_)
 
 
 def ends(id_, status, patience=PATIENCE):
@@ -147,81 +117,36 @@ def ends(id_, status, patience=PATIENCE):
     return until("%s to be %s" % (id_, status), there, patience)
 
 
-def listed(prefix, bucket="qo-index"):
-    a = client("GET", "/" + bucket,
-               query="list-type=2&prefix=" + prefix.replace("/", "%2F"))
-    return a.all("Key")
+def entries(prefix):
+    return listed(client, "qo-index", prefix)
 
 
-def alive(pid):
-    try:
-        with open("/proc/%d/stat" % pid) as f:
-            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
-
-
-def lines(name):
-    try:
-        with open(os.path.join(top, name)) as f:
-            return f.read().splitlines()
-    except FileNotFoundError:
-        return []
+def noted(name):
+    """The lines that the handlers have written there."""
+    return lines(os.path.join(top, name))
 
 
 def handler_of(id_):
     """The process that runs the task: it starts after the claim is written."""
     def last():
-        pids = [int(x.split()[1]) for x in lines("pids") if x.startswith(id_)]
+        pids = [int(x.split()[1]) for x in noted("pids") if x.startswith(id_)]
         return pids[-1] if pids else None
     return until("the handler", last)
 
 
-class Worker:
-    count = 0
-
+class Worker(Program):
     def __init__(self, *args, conf_=None, wait=True):
-        Worker.count += 1
-        self.log_path = os.path.join(top, "worker%d.log" % Worker.count)
-        self.log = open(self.log_path, "wb")
-        self.proc = subprocess.Popen(
-            [WORKER, "-f", conf_ or conf] + list(args), env=ENV,
-            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        super().__init__(
+            "qo-worker", "-f", conf_ or conf, *args, env=ENV,
+            log=os.path.join(top, "worker%d.log" % len(workers)))
         workers.append(self)
         if wait:
-            until("the worker", lambda: "msg=ready" in self.text())
-
-    def text(self):
-        with open(self.log_path, errors="replace") as f:
-            return f.read()
+            self.wait_for("msg=ready")
 
     @property
     def id(self):
         return re.search(r'msg="claiming tasks" worker=(\S+)',
                          self.text()).group(1)
-
-    def signal(self, sig):
-        self.proc.send_signal(sig)
-
-    def ended(self, patience=PATIENCE):
-        return self.proc.wait(patience)
-
-    def stop(self):
-        if self.proc.poll() is None:
-            self.signal(signal.SIGCONT)
-            self.signal(signal.SIGTERM)
-            eq(self.ended(), 0, self.text()[-400:])
-        self.log.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        if exc[0] is None:
-            self.stop()
-        else:
-            self.proc.kill()
-            self.proc.wait()
 
 
 qo("init")
@@ -240,7 +165,7 @@ def _():
     eq(t["attempt"], 1)
     eq(t["worker_id"], main.id)
     until("the entries to go", lambda: not [
-        k for p in ("ready/", "leases/") for k in listed(p) if id_ in k])
+        k for p in ("ready/", "leases/") for k in entries(p) if id_ in k])
 
 
 @case("retries")
@@ -251,7 +176,7 @@ def _():
     eq(t["retry_count"], 2)
     eq(t["output"], "done")
     eq(qo("logs", id_), "attempt 3")
-    eq(len(listed("logs/%s/%s/" % (id_[0], id_))), 3)
+    eq(len(entries("logs/%s/%s/" % (id_[0], id_))), 3)
     eq(main.text().count("msg=retried task=" + id_), 2)
     id_ = submit("flaky", None, "--retries", "1")
     ends(id_, "failed")
@@ -295,8 +220,8 @@ def _():
     assert time.monotonic() - before < 60
     eq(t["cancel_requested"], True)
     until("the lease entry to go", lambda: not [
-        k for k in listed("leases/") if id_ in k])
-    until("the bell to be taken down", lambda: not listed("bell/"))
+        k for k in entries("leases/") if id_ in k])
+    until("the bell to be taken down", lambda: not entries("bell/"))
 
 
 @case("large_input_and_output")
@@ -407,7 +332,7 @@ def _():
         task(id_)["available_at"], "%Y-%m-%dT%H:%M:%S.%fZ").replace(
             tzinfo=datetime.timezone.utc).timestamp()
     ends(id_, "completed")
-    started = float(lines("started")[-1])
+    started = float(noted("started")[-1])
     # The server's seconds are known to a part of a second.
     assert started > due - 1.1, "started %.3f s early" % (due - started)
 
@@ -422,9 +347,7 @@ def _():
         url = proxy.stdout.readline().decode().strip()
         env = dict(ENV, QO_STORE_LISTEN=url[len("http://"):])
         began = time.monotonic()
-        id_ = subprocess.run([QO, "submit", "--type", "echo"], env=env,
-                             stdout=subprocess.PIPE, check=True,
-                             timeout=300).stdout.decode().strip()
+        id_ = run("qo", "submit", "--type", "echo", env=env).out.strip()
         there = time.monotonic()
         assert there - began > 1.4, there - began
         ends(id_, "completed")
@@ -440,7 +363,7 @@ def _():
 @case("heartbeat")
 def _():
     key = "workers/%s.json" % main.id
-    eq(listed("workers/"), [key])
+    eq(entries("workers/"), [key])
     id_ = submit("sleeper")
     ends(id_, "running")
     rec = until("the heartbeat", lambda: (
@@ -491,9 +414,7 @@ def _():
         ends(id_, "completed")
     # Connections may have come and gone.
     until("descriptors to be closed", lambda: fds() <= before + 16)
-    with open("/proc/%d/task/%d/children" % (main.proc.pid,
-                                             main.proc.pid)) as f:
-        kids = f.read().split()
+    kids = children(main.proc.pid)
     assert len(kids) <= 2, "children: %s" % kids  # the two of serve mode
 
 
@@ -511,8 +432,8 @@ def _():
 @case("ends_in_peace")
 def _():
     main.stop()
-    eq(listed("workers/"), [])
-    eq(listed("leases/"), [])
+    eq(entries("workers/"), [])
+    eq(entries("leases/"), [])
 
 
 # Workers of their own.
@@ -543,12 +464,12 @@ def _():
     # A queue of its own: nothing else is in it.
     one = write_conf("one.conf", "slots = 1", prefix="one/")
     qo("-c", one, "init")
-    before = len(lines("notes"))
+    before = len(noted("notes"))
     ids = [qo("-c", one, "submit", "--type", "note", "--priority", p)
            for p in ["low"] * 3 + ["normal"] * 3 + ["high"] * 3]
     with Worker(conf_=one):
-        until("all of them", lambda: len(lines("notes")) == before + 9)
-    order = [ids.index(x.split()[0]) // 3 for x in lines("notes")[before:]]
+        until("all of them", lambda: len(noted("notes")) == before + 9)
+    order = [ids.index(x.split()[0]) // 3 for x in noted("notes")[before:]]
     # Those of high priority first; of eight one is for the next below.
     eq(order[:3], [2, 2, 2])
     assert order.index(0) > order.index(1), order
@@ -573,9 +494,9 @@ def _():
         eq(t["generation"], 2)
         eq(task(late)["status"], "pending")
         assert not alive(pid)
-        eq(listed("workers/"), [])
-        eq([k for k in listed("leases/")], [])
-        eq(len([k for k in listed("ready/") if slow in k]), 1)
+        eq(entries("workers/"), [])
+        eq([k for k in entries("leases/")], [])
+        eq(len([k for k in entries("ready/") if slow in k]), 1)
         qo("cancel", slow)
 
 
@@ -624,8 +545,7 @@ def _():
         ends(id_, "running")
         pid = handler_of(id_)
         assert alive(pid)
-        w.proc.kill()
-        w.proc.wait()
+        w.kill()
         until("the handler to die", lambda: not alive(pid))
         until("the lease to end", lambda: lease_is_over(id_))
         qo("cancel", id_)
@@ -677,35 +597,23 @@ def _():
 
 @case("two_processes_of_one_qod")
 def _():
+    # The store runs already: for this qod it is somebody else's.
     pair = write_conf("pair.conf", "processes = 2\nslots = 4",
                       "allow_root = yes\ncontrol = %s/pair.sock" % top,
-                      prefix="pair/")
-    with open(pair, "a") as f:
-        f.write("[monitor]\nlisten =\n")
-    # The store runs already: for this qod it is somebody else's.
-    with open(pair) as f:
-        text = f.read()
-    text = re.sub(r"\[store\][^[]*", "", text).replace(
-        "[s3]\n", "[s3]\nendpoint = %s\nbucket = pair-bucket\n"
-        "index_bucket = pair-index\naccess_key = %s\nsecret_key = %s\n"
-        % (store.url, store.key[0], store.key[1]))
-    with open(pair, "w") as f:
-        f.write(text)
+                      HANDLERS + "[monitor]\nlisten =\n", "pair/",
+                      remote_store(store, "pair-bucket", "pair-index"))
     qo("-c", pair, "init")
-    log = open(os.path.join(top, "pair.log"), "wb")
-    p = subprocess.Popen([os.path.join(os.path.dirname(WORKER), "qod"), "-f",
-                          pair], env=ENV, stdin=subprocess.DEVNULL,
-                         stdout=log, stderr=log)
+    p = Program("qod", "-f", pair, env=ENV, log=os.path.join(top, "pair.log"))
 
     def records():
-        keys = listed("pair/workers/", "pair-index")
+        keys = listed(client, "pair-index", "pair/workers/")
         return [json.loads(client.get("/pair-index/" + k).body) for k in keys]
 
     def all_done(n):
-        before = len(lines("notes"))
+        before = len(noted("notes"))
         for _ in range(n):
             qo("-c", pair, "submit", "--type", "note")
-        until("all of them", lambda: len(lines("notes")) == before + n)
+        until("all of them", lambda: len(noted("notes")) == before + n)
     try:
         until("two workers", lambda: len(records()) == 2)
         a, b = records()
@@ -717,34 +625,27 @@ def _():
         all_done(12)
         os.kill(a["pid"], signal.SIGCONT)
     finally:
-        p.send_signal(signal.SIGTERM)
-        p.wait(PATIENCE)
-        log.close()
+        p.signal(signal.SIGTERM)
+        p.ended()
 
 
 @case("refusals")
 def _():
-    def run(*args):
-        p = subprocess.run([WORKER] + list(args), env=ENV, timeout=60,
-                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        return p.returncode, p.stdout.decode()
-    eq(run("-n", "-f", conf)[0], 0)
-    eq(run("--no-such-option")[0], 64)
-    eq(run("operand")[0], 64)
-    code, out = run("-V")
-    eq((code, out.split()[0]), (0, "qo-worker"))
-    eq(run("-f", top + "/none.conf")[0], 78)
-    code, out = run("-n", "-f", write_conf("bad.conf", "slots = no"))
-    eq(code, 78)
-    assert "bad.conf:" in out, out
-    code, out = run("-n", "-f", write_conf(
+    def says(code, *args):
+        return run("qo-worker", *args, code=code, env=ENV)
+    says(0, "-n", "-f", conf)
+    says(64, "--no-such-option")
+    says(64, "operand")
+    eq(says(0, "-V").out.split()[0], "qo-worker")
+    says(78, "-f", top + "/none.conf")
+    err = says(78, "-n", "-f", write_conf("bad.conf", "slots = no")).err
+    assert "bad.conf:" in err, err
+    err = says(78, "-n", "-f", write_conf(
         "nohandler.conf", handlers="[handler x]\ntype = x\n"
-        "command = /no/such/program\n"))
-    eq(code, 78)
-    assert "/no/such/program" in out and "nohandler.conf:" in out, out
-    code, out = run("-n", "-f", conf, "--shards", "xyz")
-    eq(code, 78)
-    assert "--shards" in out, out
+        "command = /no/such/program\n")).err
+    assert "/no/such/program" in err and "nohandler.conf:" in err, err
+    err = says(78, "-n", "-f", conf, "--shards", "xyz").err
+    assert "--shards" in err, err
 
 
 @case("a_store_that_failed_the_probe_is_refused")
@@ -764,11 +665,9 @@ def _():
 
 
 for w_ in workers:
-    if w_.proc.poll() is None:
-        w_.proc.kill()
-        w_.proc.wait()
+    w_.kill()
 # Of a worker that is killed alone the handlers die, but not what they started.
-for pid_ in {int(x.split()[1]) for x in lines("pids")}:
+for pid_ in {int(x.split()[1]) for x in noted("pids")}:
     try:
         os.killpg(pid_, signal.SIGKILL)
     except ProcessLookupError:

@@ -5,51 +5,35 @@ import datetime
 import json
 import os
 import signal
-import subprocess
 import time
 
-from store_lib import BUILD, Store, case, eq, finish
+from qo_lib import (BUILD, Program, clean_env, listed, local_store,
+                    put_file, read_task, run, until)
+from store_lib import Store, case, eq, finish
 
-QO = os.path.abspath(os.path.join(BUILD, "bin", "qo"))
-WORKER = os.path.abspath(os.path.join(BUILD, "bin", "qo-worker"))
 FAULTY = os.path.abspath(os.path.join(BUILD, "tests", "faulty", "qo-worker"))
-PATIENCE = 120
 POINTS = 150  # more than one task ever passes
 
 store = Store()
 client = store.client()
 top = os.path.dirname(store.data)
-conf = os.path.join(top, "qod.conf")
-with open(conf, "w") as f:
-    f.write("[store]\nlisten = %s:%d\ndata = %s\nkeys_file = %s/keys\n"
-            "[worker]\nlease = 10s\n"
-            "[handler job]\ntype = job\n"
-            "command = /bin/sh -c \"echo log >&2; cat\"\n"
-            % (store.host, store.port, store.data, store.data))
-os.chmod(conf, 0o600)
-ENV = {k: v for k, v in os.environ.items()
-       if not k.startswith(("QO_", "AWS_", "TRACEPARENT"))}
-ENV["QO_CONFIG"] = conf
+conf = put_file(os.path.join(top, "qod.conf"), local_store(store) +
+                "[worker]\nlease = 10s\n"
+                "[handler job]\ntype = job\n"
+                "command = /bin/sh -c \"echo log >&2; cat\"\n")
+ENV = clean_env(QO_CONFIG=conf)
 
 
 def qo(*args):
-    p = subprocess.run([QO] + list(args), timeout=300, env=ENV,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                       stderr=subprocess.PIPE)
-    eq(p.returncode, 0, p.stderr.decode())
-    return p.stdout.decode().strip()
+    return run("qo", *args, env=ENV).out.strip()
 
 
 def task(id_):
-    a = client.get("/qo/tasks/%s/%s.json" % (id_[0], id_))
-    eq(a.status, 200, id_)
-    return json.loads(a.body)
+    return read_task(client, id_)
 
 
 def entries(id_):
-    a = client("GET", "/qo-index", query="list-type=2")
-    eq(a.one("IsTruncated"), "false")
-    return [k for k in a.all("Key") if id_ in k]
+    return [k for k in listed(client, "qo-index") if id_ in k]
 
 
 def minute(t):
@@ -87,41 +71,30 @@ def reclaim(t):
 
 
 def start(program, **env):
-    return subprocess.Popen([program, "-f", conf], env=dict(ENV, **env),
-                            stdin=subprocess.DEVNULL,
-                            stdout=subprocess.DEVNULL,
-                            stderr=subprocess.DEVNULL)
+    return Program(program, "-f", conf, env=dict(ENV, **env), log=os.devnull)
 
 
-def completed(id_, proc):
-    """Until the task is completed, or the worker is dead."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        if task(id_)["status"] == "completed":
-            return True
-        if proc.poll() is not None:
-            return task(id_)["status"] == "completed"
-        time.sleep(0.02)
-    raise AssertionError("%s is %s after a long time" % (
-        id_, task(id_)["status"]))
+def completed(id_, w):
+    """Once the task is completed or the worker is dead: is it completed?"""
+    until("the end of " + id_, lambda: w.proc.poll() is not None or
+          task(id_)["status"] == "completed")
+    return task(id_)["status"] == "completed"
 
 
 def crash_at(n):
     """False when a whole life has fewer points than that."""
     id_ = qo("submit", "--type", "job", "--input", "%d" % n)
     w = start(FAULTY, QO_KILL_AT=str(n))
-    if completed(id_, w) and w.poll() is None:
-        w.send_signal(signal.SIGTERM)
-    code = w.wait(PATIENCE)
+    if completed(id_, w) and w.proc.poll() is None:
+        w.signal(signal.SIGTERM)
+    code = w.ended()
     t = task(id_)
     check_entry(t)
     if t["status"] == "running":
         reclaim(t)
     if t["status"] != "completed":
-        w = start(WORKER)
-        assert completed(id_, w), "another worker did not end %s" % id_
-        w.send_signal(signal.SIGTERM)
-        eq(w.wait(PATIENCE), 0)
+        with start("qo-worker") as w:
+            assert completed(id_, w), "another worker did not end %s" % id_
     t = task(id_)
     eq(t["output"], n)
     assert t["attempt"] <= 2, t["attempt"]
