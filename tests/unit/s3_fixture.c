@@ -43,6 +43,36 @@ fixture_stop(struct fixture *f)
 	loop_free(f->loop);
 }
 
+struct qo_s3_req
+fixture_ask(struct fixture *f, enum qo_s3_op op, struct script_step step,
+    unsigned attempts)
+{
+	struct script_step steps[8];
+	struct qo_s3_req r;
+	size_t i;
+
+	for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+		steps[i] = step;
+	fixture_start(f, steps, i, NULL);
+	qo_s3_req_init(&r, op, "qo",
+	    op <= QO_S3_DELETE ? "tasks/0/a b+c/ü.json" : NULL);
+	if (op == QO_S3_PUT) {
+		r.body = "{}";
+		r.body_len = 2;
+		r.if_none_match = "*";
+	}
+	r.max_attempts = attempts;
+	qo_s3_wait(f->s3, &r);
+	return r;
+}
+
+void
+fixture_done(struct fixture *f, struct qo_s3_req *r)
+{
+	qo_s3_req_fini(r);
+	fixture_stop(f);
+}
+
 struct script_step
 answer(const char *status, const char *headers, const char *body)
 {

@@ -17,6 +17,10 @@
 #define STR(x)  STR_(x)
 #define LEN_(n) "Content-Length: " n "\r\n\r\n"
 #define OK_PUT  "HTTP/1.1 200 OK\r\n" NOW ETAG EMPTY
+#define XML_ERR(code, more)                                              \
+	"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>" code \
+	"</Code><Message>what is wrong</Message>" more                   \
+	"<RequestId>4442587FB7D0A2F9</RequestId></Error>"
 
 struct fixture {
 	struct loop *loop;
@@ -30,6 +34,12 @@ struct fixture {
 void fixture_start(struct fixture *f, const struct script_step *steps, size_t n,
     void (*tweak)(struct qo_s3_conf *conf));
 void fixture_stop(struct fixture *f);
+
+/* Starts both, and sends one request with one answer, which is given as often
+ * as the client asks; both are to be ended with fixture_done. */
+struct qo_s3_req fixture_ask(struct fixture *f, enum qo_s3_op op,
+    struct script_step step, unsigned attempts);
+void fixture_done(struct fixture *f, struct qo_s3_req *r);
 
 /* An answer of status ("404 Not Found") with this body; from a static area
  * that is big enough for one test. */
