@@ -200,7 +200,6 @@ copy_meta(struct request *r, struct copy *c)
 void
 op_object_copy(struct request *r)
 {
-	struct condition_write cond;
 	struct copy *c;
 	enum s3_err e;
 
@@ -214,10 +213,7 @@ op_object_copy(struct request *r)
 		e = acl_parse_canned(request_header(r, "x-amz-acl"),
 		    &r->op.meta.acl);
 	if (e == S3_OK)
-		e = condition_write_parse(&r->mem,
-		    request_header(r, "if-match"),
-		    request_header(r, "if-none-match"),
-		    r->srv->conf->strict_aws, &cond);
+		e = request_conditions(r);
 	if (e != S3_OK) {
 		reply_error(r, e);
 		return;
@@ -227,8 +223,6 @@ op_object_copy(struct request *r)
 	r->op.kind = DB_OP_PUT;
 	r->op.key = r->key;
 	r->op.meta.owner = pool_strdup(&r->mem, r->who.owner);
-	r->op.if_match = cond.if_match;
-	r->op.if_none_match = cond.if_none_match;
 	request_submit(r, object_done);
 }
 

@@ -3,7 +3,6 @@
  */
 #include "acl.h"
 #include "checksum.h"
-#include "condition.h"
 #include "meta.h"
 #include "ops.h"
 #include "reply.h"
@@ -242,15 +241,11 @@ complete_done(struct request *r)
 void
 op_upload_complete(struct request *r)
 {
-	struct condition_write cond;
 	enum s3_err e;
 
 	e = parse_parts(r);
 	if (e == S3_OK)
-		e = condition_write_parse(&r->mem,
-		    request_header(r, "if-match"),
-		    request_header(r, "if-none-match"),
-		    r->srv->conf->strict_aws, &cond);
+		e = request_conditions(r);
 	if (e != S3_OK) {
 		reply_error(r, e);
 		return;
@@ -258,8 +253,6 @@ op_upload_complete(struct request *r)
 	r->op.kind = DB_OP_UPLOAD_COMPLETE;
 	r->op.key = r->key;
 	r->op.upload_id = request_param(r, "uploadId");
-	r->op.if_match = cond.if_match;
-	r->op.if_none_match = cond.if_none_match;
 	r->op.max_size = request_max_object(r);
 	request_submit(r, complete_done);
 }

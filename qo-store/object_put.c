@@ -11,7 +11,6 @@
 int
 op_object_put_start(struct request *r)
 {
-	struct condition_write c;
 	enum s3_err e;
 
 	e = meta_collect(&r->mem, r->http, &r->op.meta.headers);
@@ -19,16 +18,11 @@ op_object_put_start(struct request *r)
 		e = acl_parse_canned(request_header(r, "x-amz-acl"),
 		    &r->op.meta.acl);
 	if (e == S3_OK)
-		e = condition_write_parse(&r->mem,
-		    request_header(r, "if-match"),
-		    request_header(r, "if-none-match"),
-		    r->srv->conf->strict_aws, &c);
+		e = request_conditions(r);
 	if (e != S3_OK) {
 		reply_error(r, e);
 		return -1;
 	}
-	r->op.if_match = c.if_match;
-	r->op.if_none_match = c.if_none_match;
 	return 0;
 }
 

@@ -1,3 +1,4 @@
+#include "condition.h"
 #include "log.h"
 #include "request.h"
 #include "server.h"
@@ -113,6 +114,21 @@ request_max_object(const struct request *r)
 {
 	return r->cred != NULL && r->cred->max_object > 0 ? r->cred->max_object
 							  : INT64_MAX;
+}
+
+enum s3_err
+request_conditions(struct request *r)
+{
+	struct condition_write c;
+	enum s3_err e;
+
+	e = condition_write_parse(&r->mem, request_header(r, "if-match"),
+	    request_header(r, "if-none-match"), r->srv->conf->strict_aws, &c);
+	if (e != S3_OK)
+		return e;
+	r->op.if_match = c.if_match;
+	r->op.if_none_match = c.if_none_match;
+	return S3_OK;
 }
 
 const char *

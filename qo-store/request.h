@@ -71,6 +71,8 @@ enum s3_err request_param_int(const struct request *r, const char *name,
 
 /* The largest object that the asker may write. */
 int64_t request_max_object(const struct request *r);
+/* If-Match and If-None-Match of a write, into the operation. */
+enum s3_err request_conditions(struct request *r);
 
 void request_make_id(struct server *srv, char out[REQUEST_ID_SIZE]);
 /* A fresh one for this head. */
