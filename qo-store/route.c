@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include "db.h"
+#include "encode.h"
 #include "route.h"
 #include "utf8.h"
 
@@ -127,18 +128,6 @@ static const char *const known[] = {
 	"website",
 };
 
-static int
-hexval(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* Decodes into dst, which has room; the length, or -1. */
 static ptrdiff_t
 decode(char *dst, const char *src, size_t len)
@@ -151,8 +140,8 @@ decode(char *dst, const char *src, size_t len)
 			dst[n++] = src[i];
 			continue;
 		}
-		if (len - i < 3 || (hi = hexval(src[i + 1])) == -1 ||
-		    (lo = hexval(src[i + 2])) == -1)
+		if (len - i < 3 || (hi = hex_digit(src[i + 1])) == -1 ||
+		    (lo = hex_digit(src[i + 2])) == -1)
 			return -1;
 		if (hi == 0 && lo == 0)
 			return -1;
