@@ -3,8 +3,7 @@
 
 #include "taskview.h"
 
-#define LINE_LEN  8192
-#define VALUE_MAX 2000 /* of a JSON value, on the screen */
+#define LINE_LEN 8192
 
 struct view {
 	const struct qo_task *t;
@@ -32,11 +31,7 @@ row_json(const char *name, const struct qo_json *v)
 	if (v->p == NULL)
 		return;
 	out_text(OUT_DIM, "%-13s", name);
-	if (v->len <= VALUE_MAX)
-		out_text(OUT_PLAIN, "%.*s", (int)v->len, v->p);
-	else
-		out_text(OUT_PLAIN, "%.*s... (%zu bytes, all with --json)",
-		    VALUE_MAX, v->p, v->len);
+	taskview_json(v);
 	out_raw("\n", 1);
 }
 

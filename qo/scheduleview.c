@@ -6,9 +6,8 @@
 #include "scheduleview.h"
 #include "taskview.h"
 
-#define TIMES     5
-#define LINE_LEN  8192
-#define VALUE_MAX 2000
+#define TIMES    5
+#define LINE_LEN 8192
 
 enum exit_code
 scheduleview_check_id(const char *arg)
@@ -63,11 +62,7 @@ row_json(const char *name, const struct qo_json *v)
 	if (v->p == NULL || (v->len == 2 && memcmp(v->p, "{}", 2) == 0))
 		return;
 	out_text(OUT_DIM, "%-14s", name);
-	if (v->len <= VALUE_MAX)
-		out_text(OUT_PLAIN, "%.*s", (int)v->len, v->p);
-	else
-		out_text(OUT_PLAIN, "%.*s... (%zu bytes, all with --json)",
-		    VALUE_MAX, v->p, v->len);
+	taskview_json(v);
 	out_raw("\n", 1);
 }
 

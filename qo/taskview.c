@@ -5,6 +5,8 @@
 #include "rfc3339.h"
 #include "taskview.h"
 
+#define VALUE_MAX 2000 /* of a JSON value, on the screen */
+
 /* Arguments */
 
 enum exit_code
@@ -106,6 +108,16 @@ taskview_add_line(struct out_list *l, const char *text, size_t len)
 }
 
 /* Words */
+
+void
+taskview_json(const struct qo_json *v)
+{
+	if (v->len <= VALUE_MAX)
+		out_text(OUT_PLAIN, "%.*s", (int)v->len, v->p);
+	else
+		out_text(OUT_PLAIN, "%.*s... (%zu bytes, all with --json)",
+		    VALUE_MAX, v->p, v->len);
+}
 
 enum out_style
 taskview_style(enum qo_status status)

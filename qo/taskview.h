@@ -25,6 +25,9 @@ enum exit_code taskview_get(struct session *s, const char *id,
  * (somebody's editor), which are taken out. */
 void taskview_add_line(struct out_list *l, const char *text, size_t len);
 
+/* A value for a screen: a large one is cut. */
+void taskview_json(const struct qo_json *v);
+
 enum out_style taskview_style(enum qo_status status);
 /* 2026-01-28T12:00:00Z, or "-". */
 const char *taskview_time(struct qo_wall t, char out[TASKVIEW_TIME_SIZE]);
