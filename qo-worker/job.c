@@ -64,6 +64,17 @@ job_count(struct job *j, enum board_counter how)
 	    how);
 }
 
+void
+job_log(const struct job *j, enum log_level level, const char *msg,
+    const char *name, const char *value)
+{
+	const struct qo_task *t = &j->claim.change.task;
+
+	log_event(level, msg, "task", j->entry.id, "type", t->task_type,
+	    "attempt", LOG_NUM(j->attempt), "lease", j->claim.lease_id,
+	    "workflow", t->workflow_id, name, value, NULL);
+}
+
 /* The end */
 
 static void
@@ -312,21 +323,14 @@ begin(struct job *j)
 static void
 held(struct job *j)
 {
-	const struct qo_task *t = &j->claim.change.task;
-	char attempt[24];
-
+	j->attempt = j->claim.change.task.attempt;
 	j->since = qo_queue_now(j->host->q);
 	j->state = JOB_FETCHING;
 	board_add(j->host->area, BOARD_CLAIMED, 1);
 	job_put_board(j);
 	j->host->held(j, j->host->arg);
-	if (log_wants(LOG_LVL_DEBUG)) {
-		snprintf(attempt, sizeof(attempt), "%lld",
-		    (long long)t->attempt);
-		log_event(LOG_LVL_DEBUG, "claimed", "task", t->id, "type",
-		    t->task_type, "attempt", attempt, "lease",
-		    j->claim.lease_id, "workflow", t->workflow_id, NULL);
-	}
+	if (log_wants(LOG_LVL_DEBUG))
+		job_log(j, LOG_LVL_DEBUG, "claimed", NULL, NULL);
 	job_lease_start(j);
 	begin(j);
 }

@@ -17,15 +17,10 @@ static void commit(struct job *j);
 static void
 drop(struct job *j)
 {
-	const struct qo_task *t = &j->claim.change.task;
-
-	log_event(LOG_LVL_WARN, "stale result dropped", "task", j->entry.id,
-	    "attempt", LOG_NUM(t->attempt), "lease", j->claim.lease_id,
-	    "reason",
+	job_log(j, LOG_LVL_WARN, "stale result dropped", "reason",
 	    j->claim.change.rc == QO_LOST || j->claim.change.rc == QO_NOENT
 		? "another holds the task by now"
-		: "the lease ran out before it could be renewed",
-	    NULL);
+		: "the lease ran out before it could be renewed");
 	job_count(j, BOARD_LOST);
 	job_finish(j, JOB_DROPPED);
 }
@@ -93,9 +88,8 @@ commit_later(struct job *j)
 	int64_t ms = AGAIN_MIN_MS << j->commit_tries;
 
 	if (j->commit_tries++ == 0)
-		log_event(LOG_LVL_WARN, "the result could not be written yet",
-		    "task", j->entry.id, "lease", j->claim.lease_id, "error",
-		    j->claim.change.err.msg, NULL);
+		job_log(j, LOG_LVL_WARN, "the result could not be written yet",
+		    "error", j->claim.change.err.msg);
 	if (j->commit_tries > 8)
 		j->commit_tries = 8;
 	loop_timer_set_ms(j->host->loop, &j->again,
@@ -168,8 +162,8 @@ on_log(struct qo_s3_req *r)
 	struct job *j = r->arg;
 
 	if (r->res.outcome != QO_S3_OK)
-		log_event(LOG_LVL_WARN, "the log of a task was not kept",
-		    "task", j->entry.id, "error", r->res.err.msg, NULL);
+		job_log(j, LOG_LVL_WARN, "the log of a task was not kept",
+		    "error", r->res.err.msg);
 	log_done(j);
 }
 

@@ -6,6 +6,7 @@
 #define JOB_INT_H
 
 #include "job.h"
+#include "log.h"
 
 enum job_state {
 	JOB_FREE = 0,
@@ -24,6 +25,7 @@ struct job {
 	struct qo_entry entry;
 	unsigned tries;
 	struct qo_wall since;
+	int64_t attempt; /* of ours: another's may be in the task by now */
 
 	struct qo_claim claim;
 	enum job_end refusal; /* why serves said no */
@@ -66,6 +68,10 @@ struct job {
 
 /* job.c */
 void job_put_board(struct job *j);
+/* An event of a task that is held, with all that names the attempt; name NULL:
+ * nothing more. */
+void job_log(const struct job *j, enum log_level level, const char *msg,
+    const char *name, const char *value);
 /* So ended the attempt, or the task that was to be claimed. */
 void job_count(struct job *j, enum board_counter how);
 void job_finish(struct job *j, enum job_end how);

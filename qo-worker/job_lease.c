@@ -83,9 +83,8 @@ not_renewed(struct job *j)
 	int64_t ms = AGAIN_MIN_MS << j->renew_fails;
 
 	if (j->renew_fails++ == 0)
-		log_event(LOG_LVL_WARN, "the lease could not be renewed yet",
-		    "task", j->entry.id, "lease", j->claim.lease_id, "error",
-		    j->claim.change.err.msg, NULL);
+		job_log(j, LOG_LVL_WARN, "the lease could not be renewed yet",
+		    "error", j->claim.change.err.msg);
 	if (j->renew_fails > 8)
 		j->renew_fails = 8;
 	set(j,

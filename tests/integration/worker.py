@@ -569,7 +569,10 @@ def _():
             a.signal(signal.SIGCONT)
             until("the stale result",
                   lambda: "stale result dropped" in a.text())
-            eq(a.text().count("stale result dropped"), 1)
+            line, = [x for x in a.text().split("\n")
+                     if "stale result dropped" in x]
+            assert re.search(r' task=%s type=brief attempt=1 lease=[0-9a-f-]+ '
+                             'reason="' % id_, line), line
             eq(task(id_), t)
             a.stop()
 
