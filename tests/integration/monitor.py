@@ -7,23 +7,19 @@ import re
 import shutil
 import signal
 import socket
-import subprocess
 import tempfile
 import time
 
 import prom_lib
-from store_lib import BUILD, Store, case, eq, finish
+from qo_lib import Program, put_file, remote_store, run, script, until
+from store_lib import Store, case, eq, finish
 
-BIN = os.path.join(BUILD, "bin")
 LONG = 30       # seconds that nothing here takes
 tmp = tempfile.mkdtemp(prefix="qo-monitor.")
 store = Store(data=os.path.join(tmp, "data"))
 procs = []
 
-HANG = os.path.join(tmp, "hang")
-with open(HANG, "w") as f:
-    f.write("#!/bin/sh\nexec sleep 1000\n")
-os.chmod(HANG, 0o755)
+HANG = script(os.path.join(tmp, "hang"), "#!/bin/sh\nexec sleep 1000\n")
 
 
 def free_port():
@@ -35,50 +31,30 @@ def free_port():
 
 def config(name, monitor="", worker="", handlers=True, port=None,
            listen="off"):
-    path = os.path.join(tmp, name)
-    with open(path, "w") as f:
-        f.write("[store]\nlisten = 127.0.0.1:%d\ndata = %s\n" % (
-            port or store.port, store.data))
-        f.write("[monitor]\ncheck_interval = 200ms\n"
-                "listen = %s\n" % listen + monitor)
-        f.write("[worker]\nlease = 4s\nlease_max = 4s\nslots = 16\n"
-                "poll_max = 200ms\nheartbeat = 1s\n" + worker)
-        if handlers:
-            f.write("[handler hang]\ntype = hang\ncommand = %s\n"
-                    "[handler ok]\ntype = ok\ncommand = /bin/true\n" % HANG)
-    os.chmod(path, 0o600)
-    return path
+    text = "[store]\nlisten = 127.0.0.1:%d\ndata = %s\n" \
+        "[monitor]\ncheck_interval = 200ms\nlisten = %s\n%s" \
+        "[worker]\nlease = 4s\nlease_max = 4s\nslots = 16\n" \
+        "poll_max = 200ms\nheartbeat = 1s\n%s" % (
+            port or store.port, store.data, listen, monitor, worker)
+    if handlers:
+        text += "[handler hang]\ntype = hang\ncommand = %s\n" \
+            "[handler ok]\ntype = ok\ncommand = /bin/true\n" % HANG
+    return put_file(os.path.join(tmp, name), text)
 
 
 CONF = config("qod.conf")
 
 
-class Daemon:
+class Daemon(Program):
     def __init__(self, name, *args):
-        self.path = os.path.join(tmp, "log%d" % len(procs))
-        self.log = open(self.path, "wb")
-        self.proc = subprocess.Popen(
-            [os.path.join(BIN, name)] + list(args), stdin=subprocess.DEVNULL,
-            stdout=self.log, stderr=self.log, start_new_session=True)
+        super().__init__(name, *args, start_new_session=True,
+                         log=os.path.join(tmp, "log%d" % len(procs)))
         procs.append(self)
-
-    def text(self):
-        with open(self.path, errors="replace") as f:
-            return f.read()
-
-    def wait_for(self, pattern):
-        def found():
-            return re.search(pattern, self.text())
-        return until(found, "%r in %s" % (pattern, self.path))
-
-    def kill(self, sig=signal.SIGKILL):
-        self.proc.send_signal(sig)
-        return self.proc.wait(timeout=LONG)
 
     def kill_all(self):
         """With its handlers, as the death of a host would."""
         os.killpg(self.proc.pid, signal.SIGKILL)
-        self.proc.wait(timeout=LONG)
+        self.ended()
 
 
 def monitor(extra="", **kw):
@@ -91,30 +67,8 @@ def monitor(extra="", **kw):
     return m
 
 
-def until(fn, what):
-    end = time.time() + LONG
-    while True:
-        got = fn()
-        if got:
-            return got
-        if time.time() > end:
-            raise AssertionError("never: " + what)
-        time.sleep(0.02)
-
-
-def run(name, *args, code=0):
-    p = subprocess.run([os.path.join(BIN, name)] + list(args),
-                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                       stderr=subprocess.PIPE, timeout=LONG)
-    if p.returncode != code:
-        raise AssertionError("%s %s: exit %d, want %d: %s" % (
-            name, " ".join(args), p.returncode, code,
-            p.stderr.decode()[:300]))
-    return p.stdout.decode(), p.stderr.decode()
-
-
-def qo(*args, code=0):
-    return run("qo", "-c", CONF, *args, code=code)[0]
+def qo(*args):
+    return run("qo", "-c", CONF, *args).out
 
 
 def submit(kind, *args):
@@ -125,9 +79,16 @@ def task(tid):
     return json.loads(qo("status", "--json", tid))
 
 
+def becomes(tid, what, fn):
+    """The task, as soon as fn is true of it."""
+    def look():
+        t = task(tid)
+        return t if fn(t) else None
+    return until("%s to be %s" % (tid, what), look)
+
+
 def when(tid, status):
-    return until(lambda: (lambda t: t if t["status"] == status else None)(
-        task(tid)), "%s %s" % (tid, status))
+    return becomes(tid, status, lambda t: t["status"] == status)
 
 
 def get(port, path, method="GET", raw=None):
@@ -157,31 +118,28 @@ def metrics(port):
 
 @case("options")
 def _():
-    out, _ = run("qo-monitor", "-h")
+    out = run("qo-monitor", "-h").out
     assert out.startswith("usage: qo-monitor"), out
-    out, _ = run("qo-monitor", "-V")
+    out = run("qo-monitor", "-V").out
     assert re.match(r"qo-monitor \d", out), out
-    out, _ = run("qo-monitor", "-n", "-f", CONF)
+    out = run("qo-monitor", "-n", "-f", CONF).out
     eq(out, "qo-monitor: configuration OK\n")
     run("qo-monitor", "--nonsense", code=64)
-    _, err = run("qo-monitor", "more", code=64)
+    err = run("qo-monitor", "more", code=64).err
     assert "more: no such operand" in err, err
-    _, err = run("qo-monitor", "-f", os.path.join(tmp, "absent"), code=78)
+    err = run("qo-monitor", "-f", os.path.join(tmp, "absent"), code=78).err
     assert "absent" in err, err
     bad = config("bad.conf", "orphan_grace = 5m\n")
-    _, err = run("qo-monitor", "-f", bad, code=78)
+    err = run("qo-monitor", "-f", bad, code=78).err
     assert re.search(r"bad.conf:\d+: .*orphan_grace", err), err
 
 
 @case("not_our_store")
 def _():
-    path = os.path.join(tmp, "remote.conf")
-    with open(path, "w") as f:
-        f.write("[s3]\nendpoint = %s\nbucket = elsewhere\naccess_key = %s\n"
-                "secret_key = %s\n[monitor]\nlisten = off\n" % (
-                    store.url, store.key[0], store.key[1]))
-    os.chmod(path, 0o600)
-    _, err = run("qo-monitor", "-f", path, code=78)
+    path = put_file(os.path.join(tmp, "remote.conf"),
+                    remote_store(store, "elsewhere", None) +
+                    "[monitor]\nlisten = off\n")
+    err = run("qo-monitor", "-f", path, code=78).err
     assert "elsewhere" in err and err.count("\n") == 1, err
 
 
@@ -190,7 +148,7 @@ mon = monitor()
 
 @case("makes_the_queue")
 def _():
-    until(lambda: get(mon.port, "/readyz")[0] == 200, "readyz")
+    until("readyz", lambda: get(mon.port, "/readyz")[0] == 200)
     assert "made the queue" in mon.text(), mon.text()
     tid = submit("ok")
     eq(task(tid)["status"], "pending")
@@ -207,7 +165,7 @@ def _():
     eq(get(port, "/")[0], 404)
     eq(get(port, "/metrics/..%2f")[0], 404)
     eq(get(port, "/metrics", method="POST")[0], 405)
-    until(lambda: metrics(port).get("qo_ready_tasks") == 1, "one ready task")
+    until("one ready task", lambda: metrics(port).get("qo_ready_tasks") == 1)
     m = metrics(port)
     eq(m['qo_processes{role="monitor",state="ready"}'], 1)
     assert m['qo_s3_requests_total{op="list"}'] > 0, m
@@ -236,13 +194,13 @@ def _():
     assert get(port, "/healthz")[0] in (0, 200, 503)
     for s in held:
         s.close()
-    until(lambda: get(port, "/healthz")[0] == 200, "healthz")
+    until("healthz", lambda: get(port, "/healthz")[0] == 200)
 
 
 @case("port_in_use")
 def _():
     path = config("second.conf", listen="127.0.0.1:%d" % mon.port)
-    _, err = run("qo-monitor", "-f", path, code=78)
+    err = run("qo-monitor", "-f", path, code=78).err
     assert "[monitor] listen" in err and "in use" in err, err
     eq(len([x for x in err.splitlines() if "warning: " not in x]), 1, err)
 
@@ -252,9 +210,9 @@ def _():
     w = Daemon("qo-worker", "-f", CONF)
     tid = submit("ok")
     eq(when(tid, "completed")["attempt"], 1)
-    eq(w.kill(signal.SIGTERM), 0)
-    until(lambda: metrics(mon.port).get("qo_ready_tasks") == 0,
-          "nothing is ready")
+    w.stop()
+    until("nothing to be ready",
+          lambda: metrics(mon.port).get("qo_ready_tasks") == 0)
 
 
 def die_with(*args):
@@ -269,8 +227,8 @@ def die_with(*args):
 @case("lease_runs_out_retry")
 def _():
     tid, running = die_with("--retries", "3")
-    t = until(lambda: (lambda t: t if t["lease_id"] != running["lease_id"]
-                       else None)(task(tid)), "reclaimed")
+    t = becomes(tid, "given back",
+                lambda t: t["lease_id"] != running["lease_id"])
     eq((t["status"], t["retry_count"], t["generation"]), ("pending", 1, 2))
     eq(t["errors"][0]["kind"], "lease_expired")
     eq(t["errors"][0]["lease_id"], running["lease_id"])
@@ -286,7 +244,7 @@ def _():
     tid, _ = die_with("--retries", "0")
     eq(when(tid, "failed")["last_error"],
        "the worker stopped renewing its lease")
-    until(lambda: metrics(mon.port).get("qo_failed_tasks") == 1, "counted")
+    until("counted", lambda: metrics(mon.port).get("qo_failed_tasks") == 1)
 
 
 @case("lease_runs_out_cancelled")
@@ -303,13 +261,13 @@ def _():
 @case("stale_workers")
 def _():
     w = Daemon("qo-worker", "-f", CONF, "--id", "doomed")
-    until(lambda: "doomed" in qo("workers", "--json"), "its record")
+    until("its record", lambda: "doomed" in qo("workers", "--json"))
     w.kill_all()
     other = monitor("worker_stale = 2s\nworker_dead = 4s\n")
     other.wait_for(r'msg="a worker is silent" worker=doomed')
     other.wait_for(r'msg="removed the record of a dead worker" worker=doomed')
-    until(lambda: "doomed" not in qo("workers", "--json"), "removed")
-    eq(other.kill(signal.SIGTERM), 0)
+    until("removed", lambda: "doomed" not in qo("workers", "--json"))
+    other.stop()
 
 
 def given_back(t):
@@ -325,7 +283,7 @@ def given_back(t):
 def _():
     """Sixteen leases at once, two monitors that both want them."""
     other = monitor()
-    until(lambda: get(other.port, "/readyz")[0] == 200, "readyz")
+    until("readyz", lambda: get(other.port, "/readyz")[0] == 200)
     before = metrics(mon.port)["qo_leases_reclaimed_total"]
     w = Daemon("qo-worker", "-f", CONF)
     ids = [submit("hang", "--retries", "50") for _ in range(16)]
@@ -341,26 +299,26 @@ def _():
     eq(both, claims)
     for tid in ids:
         qo("cancel", tid)
-    eq(other.kill(signal.SIGTERM), 0)
+    other.stop()
 
 
 @case("frozen_monitor")
 def _():
     """One that stood still while another did its work does no harm."""
     other = monitor()
-    until(lambda: get(other.port, "/readyz")[0] == 200, "readyz")
+    until("readyz", lambda: get(other.port, "/readyz")[0] == 200)
     tid, running = die_with("--retries", "5")
     time.sleep(1)       # anywhere in its work
     other.proc.send_signal(signal.SIGSTOP)
-    until(lambda: task(tid)["generation"] == 2, "reclaimed")
+    until("reclaimed", lambda: task(tid)["generation"] == 2)
     other.proc.send_signal(signal.SIGCONT)
     n = metrics(other.port)['qo_s3_requests_total{op="list"}']
-    until(lambda: metrics(other.port)['qo_s3_requests_total{op="list"}'] >
-          n + 5, "its next passes")
+    until("its next passes", lambda: metrics(other.port)[
+        'qo_s3_requests_total{op="list"}'] > n + 5)
     t = task(tid)
     eq((t["generation"], t["retry_count"]), (2, 1))
     qo("cancel", tid)
-    eq(other.kill(signal.SIGTERM), 0)
+    other.stop()
 
 
 @case("killed_monitor")
@@ -383,9 +341,9 @@ def _():
 @case("once")
 def _():
     tid = submit("nobody", "--expires", "1s")
-    eq(mon.kill(signal.SIGTERM), 0)
-    until(lambda: run("qo-monitor", "-f", CONF, "--once") and
-          qo("stats", "--json"), "once")
+    mon.stop()
+    until("once", lambda: run("qo-monitor", "-f", CONF, "--once") and
+          qo("stats", "--json"))
     # Too young to be looked at: left to the workers for a minute.
     assert task(tid)["status"] in ("pending", "expired")
 
@@ -402,14 +360,14 @@ def _():
     assert "queue" in body, body
     eq(get(m.port, "/healthz")[0], 200)
     eq(metrics(m.port)["qo_store_up"], 0)
-    eq(m.kill(signal.SIGTERM), 0)
+    m.stop()
     eq(m.text().count("waiting for the store"), 1)
 
 
 @case("clean_in_the_end")
 def _():
-    out = run("qo", "-c", CONF, "fsck", "--offline", "--repair")[0]
-    out = run("qo", "-c", CONF, "fsck", "--offline")[0]
+    qo("fsck", "--offline", "--repair")
+    out = qo("fsck", "--offline")
     assert "no-entry" not in out, out
 
 
