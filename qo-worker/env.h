@@ -11,7 +11,7 @@
  * In exec mode each attempt adds QO_TASK_ID, QO_TASK_TYPE, QO_ATTEMPT,
  * QO_LEASE_ID, QO_IDEMPOTENCY_KEY (the task's id when it has no key),
  * QO_DEADLINE, QO_RESULT_FD, and, where the task has them, QO_WORKFLOW_ID,
- * QO_STEP and TRACEPARENT.
+ * QO_STEP and TRACEPARENT.  In serve mode each process has QO_INSTANCE.
  */
 #ifndef ENV_H
 #define ENV_H

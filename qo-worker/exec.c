@@ -46,14 +46,18 @@ exec_pid(const struct exec *x)
 }
 
 static bool
-is_running(void *arg, const char *lease)
+is_running(void *arg, const char *owner)
 {
 	const struct handlers *h = arg;
 	const struct exec *x;
+	size_t i;
 
 	LIST_FOREACH(x, &h->execs, link)
-	if (strcmp(x->run->task->lease_id, lease) == 0)
+	if (owner == NULL || strcmp(x->run->task->lease_id, owner) == 0)
 		return true;
+	for (i = 0; i < h->n; i++)
+		if (serve_has(&h->sections[i], owner))
+			return true;
 	return false;
 }
 

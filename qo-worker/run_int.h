@@ -56,6 +56,7 @@ struct handlers {
 	struct env_task env;
 	struct loop_timer sweep; /* exec.c's: the next look for strays */
 	unsigned sweeps;
+	uint64_t instances; /* serve.c's: how many there were */
 	struct loop_task notify;
 	void (*freed)(void *arg, const struct conf_handler *c);
 	void *freed_arg;
@@ -137,6 +138,8 @@ void serve_stopped(struct instance *in);
 void serve_abandon(struct instance *in); /* the run is gone */
 void serve_stop(struct section *sec);    /* ends all in peace */
 bool serve_any(const struct section *sec);
+/* Has it an instance of that name?  NULL: any. */
+bool serve_has(const struct section *sec, const char *name);
 void serve_fini(struct section *sec); /* kills all */
 
 #endif

@@ -233,15 +233,35 @@ exited(struct reap *child, int status)
 	note_death(in, how);
 	end_of_run(in, status, how);
 	instance_free(in);
+	exec_sweep(h);
 	handlers_ended(h);
 }
 
 /* Processes */
 
+/* What it leaves behind is known by its name. */
+static pid_t
+spawn_named(struct instance *in, struct proc_spec *spec, struct qo_err *err)
+{
+	const struct env *base = &in->sec->env;
+	char *name, **env;
+	pid_t pid;
+
+	snprintf(in->name, sizeof(in->name), "%d.%ju", (int)getpid(),
+	    (uintmax_t)++in->sec->all->instances);
+	name = xasprintf("QO_INSTANCE=%s", in->name);
+	env = xcalloc(base->n + 2, sizeof(*env));
+	memcpy(env, base->v, base->n * sizeof(*env));
+	env[base->n] = name;
+	pid = section_spawn(in->sec, spec, env, &in->dir, err);
+	free(env);
+	free(name);
+	return pid;
+}
+
 static pid_t
 spawn(struct instance *in, struct qo_err *err)
 {
-	struct section *sec = in->sec;
 	struct proc_spec spec;
 	pid_t pid = -1;
 	int i;
@@ -252,7 +272,7 @@ spawn(struct instance *in, struct qo_err *err)
 	    pipe_out(&in->err.fd, &spec.fds[2]) == -1 || talk_watch(in) == -1)
 		qo_err_sys(err, errno, "pipes for the handler");
 	else
-		pid = section_spawn(sec, &spec, sec->env.v, &in->dir, err);
+		pid = spawn_named(in, &spec, err);
 	for (i = 0; i < 3; i++)
 		if (spec.fds[i] != -1)
 			close(spec.fds[i]);
@@ -327,6 +347,21 @@ bool
 serve_any(const struct section *sec)
 {
 	return sec->live > 0 || !TAILQ_EMPTY(&sec->ending);
+}
+
+bool
+serve_has(const struct section *sec, const char *name)
+{
+	const struct instances *lists[] = { &sec->idle, &sec->busy,
+		&sec->ending };
+	const struct instance *in;
+	size_t i;
+
+	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		TAILQ_FOREACH (in, lists[i], link)
+			if (name == NULL || strcmp(in->name, name) == 0)
+				return true;
+	return false;
 }
 
 void

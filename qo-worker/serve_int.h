@@ -27,6 +27,7 @@ struct instance {
 	struct loop_timer end;
 	struct qo_mono started;
 	char *dir;
+	char name[40]; /* of no other one */
 };
 
 static inline struct loop *

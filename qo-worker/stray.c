@@ -27,35 +27,33 @@ slurp(const char *path, struct buf *b)
 	return rv == 0;
 }
 
-/* The lease in an environment; NULL when there is none. */
+/* Whose it is by its environment; NULL when that does not tell. */
 static const char *
-lease_of(const struct buf *environment)
+owner_of(const struct buf *environment)
 {
-	static const char name[] = "QO_LEASE_ID=";
+	static const char *const names[] = { "QO_LEASE_ID=", "QO_INSTANCE=" };
 	const char *p = environment->data, *end = p + environment->len;
+	size_t i;
 
 	for (; p < end; p += strlen(p) + 1)
-		if (strncmp(p, name, sizeof(name) - 1) == 0)
-			return p + sizeof(name) - 1;
+		for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			if (strncmp(p, names[i], strlen(names[i])) == 0)
+				return p + strlen(names[i]);
 	return NULL;
 }
 
 /* True: it could not be seen whose it is. */
 static bool
-look_at(pid_t pid, struct buf *b, bool (*running)(void *arg, const char *lease),
+look_at(pid_t pid, struct buf *b, bool (*running)(void *arg, const char *owner),
     void *arg)
 {
-	const char *lease;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-	if (!slurp(path, b))
-		return false;
-	if (b->len == 0)
-		return true;
-	lease = lease_of(b);
-	if (lease == NULL || running(arg, lease))
-		return false;
+	if (!slurp(path, b)) /* of another account */
+		buf_reset(b);
+	if (running(arg, owner_of(b)))
+		return b->len == 0;
 	if (getpgid(pid) == pid)
 		proc_signal_group(pid, SIGKILL);
 	proc_signal(pid, SIGKILL);
@@ -63,7 +61,7 @@ look_at(pid_t pid, struct buf *b, bool (*running)(void *arg, const char *lease),
 }
 
 bool
-stray_sweep(bool (*running)(void *arg, const char *lease), void *arg)
+stray_sweep(bool (*running)(void *arg, const char *owner), void *arg)
 {
 	struct buf children, environment;
 	bool unclear = false;

@@ -507,6 +507,36 @@ START_TEST(test_escapee)
 }
 END_TEST
 
+/* Nothing tells whose it is: it goes when nobody is left that it could be
+ * of. */
+START_TEST(test_nameless_escapee)
+{
+	struct fx_run f, g;
+	pid_t pid;
+	int i;
+
+	fx_handler("daemon", "",
+	    "(setsid env -i sh -c \"echo \\$\\$ >$D/kid; exec sleep 1000\" &)\n"
+	    "while [ ! -s $D/kid ]; do sleep 0.01; done");
+	fx_handler("long", "", "sleep 1000");
+	fx_begin();
+	fx_init(&g, "long", "{}");
+	g.task.lease_id = "0d5c1f6a-0000-4000-8000-000000000003";
+	fx_start(&g);
+	fx_run(&f, "daemon", "{}");
+	fx_fini(&f);
+	pid = fx_number("kid");
+	for (i = 0; i < 20; i++) /* time to die, if it has to */
+		loop_once(fx_loop, 10);
+	ck_assert(fx_alive(pid));
+	run_stop(&g.r, RUN_FENCE);
+	fx_wait(&g);
+	fx_fini(&g);
+	fx_gone(pid);
+	fx_no_children();
+}
+END_TEST
+
 /* The same from further below: its parent dies after the handler, and when it
  * is killed it leaves one of its own. */
 START_TEST(test_escapee_of_escapee)
@@ -654,6 +684,7 @@ suite(void)
 	tcase_add_test(tc, test_fini_early);
 	tcase_add_test(tc, test_grandchildren);
 	tcase_add_test(tc, test_escapee);
+	tcase_add_test(tc, test_nameless_escapee);
 	tcase_add_test(tc, test_escapee_of_escapee);
 	tcase_add_test(tc, test_restless_escapee);
 	tcase_add_test(tc, test_others_escapee);

@@ -369,6 +369,44 @@ START_TEST(test_recycled)
 }
 END_TEST
 
+/* Those who leave the group may help with further tasks; they go with the
+ * process that they came from, and not with another one. */
+START_TEST(test_escapee)
+{
+	struct fx_run f, other;
+	pid_t kid, own;
+	int i;
+
+	fx_handler("d", "mode = serve\ninstances = 1\nmax_tasks = 2",
+	    "(setsid sh -c 'echo $$ >$D/kid; exec sleep 1000' &)\n"
+	    "while [ ! -s $D/kid ]; do sleep 0.01; done\n"
+	    "while read -r l; do " OK "; done");
+	fx_handler("o", "mode = serve\ninstances = 1",
+	    "(setsid sh -c 'echo $$ >$D/own; exec sleep 1000' &)\n"
+	    "while [ ! -s $D/own ]; do sleep 0.01; done\n"
+	    "while read -r l; do " OK "; done");
+	fx_begin();
+	fx_run(&other, "o", "{}");
+	own = fx_number("own");
+	fx_run(&f, "d", "{}");
+	fx_fini(&f);
+	kid = fx_number("kid");
+	for (i = 0; i < 20; i++) /* time to die, if it has to */
+		loop_once(fx_loop, 10);
+	ck_assert(fx_alive(kid));
+	fx_run(&f, "d", "{}");
+	fx_fini(&f);
+	fx_gone(kid);
+	for (i = 0; i < 20; i++)
+		loop_once(fx_loop, 10);
+	ck_assert(fx_alive(own));
+	fx_fini(&other);
+	kill(other.r.pid, SIGKILL);
+	fx_gone(own);
+	fx_no_children();
+}
+END_TEST
+
 /* It dies as soon as it is started: not again and again. */
 START_TEST(test_crash_loop)
 {
@@ -632,6 +670,7 @@ suite(void)
 	tcase_add_test(tc, test_mute);
 	tcase_add_test(tc, test_stops);
 	tcase_add_test(tc, test_recycled);
+	tcase_add_test(tc, test_escapee);
 	tcase_add_test(tc, test_crash_loop);
 	tcase_add_test(tc, test_back_off_spares_the_living);
 	tcase_add_test(tc, test_living_do_not_forgive);
