@@ -7,17 +7,15 @@
 
 #define TITLE_MAX 256
 
-static int room; /* that the arguments took */
+static char *args;     /* their first byte */
+static char *args_end; /* the NUL of the last of them */
 
 void
 title_init(int argc, char **argv)
 {
-	const char *last;
-
 	if (argc > 0) {
-		last = argv[argc - 1];
-		last += strlen(last);
-		room = last - argv[0] < TITLE_MAX ? (int)(last - argv[0]) : 0;
+		args = argv[0];
+		args_end = argv[argc - 1] + strlen(argv[argc - 1]);
 	}
 	setproctitle_init(argc, argv, environ);
 }
@@ -31,7 +29,10 @@ title_set(const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* Behind a title that is shorter than the arguments were, ps would
-	 * show a mark that libbsd leaves for the kernel. */
-	setproctitle("%-*s", room, text);
+	setproctitle("%s", text);
+	/* The kernel takes what is here for a title, which ends with its NUL,
+	 * only if the last byte of the arguments is none. */
+	if (args != NULL &&
+	    memchr(args, '\0', (size_t)(args_end - args)) != NULL)
+		*args_end = ' ';
 }
