@@ -31,7 +31,8 @@ embedded_key(const struct conf *c, struct credfile *cred, struct qo_err *err)
 	    c->s3.profile != NULL || c->store.keys_file == NULL ||
 	    envkeys_get("AWS_ACCESS_KEY_ID") != NULL)
 		return QO_OK;
-	if (credfile_read(c->store.keys_file, cred, err) == 0)
+	if (credfile_read_store(c->store.keys_file, c->store.data, cred, err) ==
+	    0)
 		return QO_OK;
 	if (err->errnum != ENOENT)
 		return QO_DENIED;

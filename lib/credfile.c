@@ -1,6 +1,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "credfile.h"
 #include "ini.h"
@@ -139,8 +140,9 @@ credfile_parse(const char *text, size_t len, const char *name,
 	return -1;
 }
 
-int
-credfile_read(const char *path, struct credfile *out, struct qo_err *err)
+static int
+read_of(const char *path, uid_t keeper, struct credfile *out,
+    struct qo_err *err)
 {
 	struct buf b;
 	int rv;
@@ -149,9 +151,24 @@ credfile_read(const char *path, struct credfile *out, struct qo_err *err)
 	buf_init_secret(&b, CREDFILE_MAX);
 	/* At once in full: growing would leave copies behind. */
 	buf_reserve(&b, CREDFILE_MAX);
-	rv = io_read_secret(path, &b, err);
+	rv = io_read_secret_of(path, keeper, &b, err);
 	if (rv == 0)
 		rv = credfile_parse(b.data, b.len, path, out, err);
 	buf_fini(&b);
 	return rv;
+}
+
+int
+credfile_read(const char *path, struct credfile *out, struct qo_err *err)
+{
+	return read_of(path, 0, out, err);
+}
+
+int
+credfile_read_store(const char *path, const char *dir, struct credfile *out,
+    struct qo_err *err)
+{
+	struct stat st;
+
+	return read_of(path, stat(dir, &st) == 0 ? st.st_uid : 0, out, err);
 }

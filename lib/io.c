@@ -114,8 +114,8 @@ io_read_file(const char *path, struct buf *b, struct qo_err *err)
 	return rv;
 }
 
-int
-io_check_secret(int fd, const char *path, struct qo_err *err)
+static int
+check_secret(int fd, const char *path, uid_t keeper, struct qo_err *err)
 {
 	struct stat st;
 
@@ -127,7 +127,7 @@ io_check_secret(int fd, const char *path, struct qo_err *err)
 		qo_err_set(err, "%s: not a regular file", path);
 		return -1;
 	}
-	if (st.st_uid != 0 && st.st_uid != geteuid()) {
+	if (st.st_uid != 0 && st.st_uid != geteuid() && st.st_uid != keeper) {
 		qo_err_set(err,
 		    "%s: holds secrets but belongs to uid %u: chown it to "
 		    "root or to the user that runs this",
@@ -144,7 +144,20 @@ io_check_secret(int fd, const char *path, struct qo_err *err)
 }
 
 int
+io_check_secret(int fd, const char *path, struct qo_err *err)
+{
+	return check_secret(fd, path, 0, err);
+}
+
+int
 io_read_secret(const char *path, struct buf *b, struct qo_err *err)
+{
+	return io_read_secret_of(path, 0, b, err);
+}
+
+int
+io_read_secret_of(const char *path, uid_t keeper, struct buf *b,
+    struct qo_err *err)
 {
 	int fd, rv;
 
@@ -157,7 +170,7 @@ io_read_secret(const char *path, struct buf *b, struct qo_err *err)
 			qo_err_sys(err, errno, "%s", path);
 		return -1;
 	}
-	rv = io_check_secret(fd, path, err);
+	rv = check_secret(fd, path, keeper, err);
 	if (rv == 0)
 		rv = read_opened(fd, path, b, err);
 	close(fd);

@@ -28,6 +28,9 @@ int io_read_file(const char *path, struct buf *b, struct qo_err *err);
  * chmod helps.  (Group may read: 0640 root:qo.)
  */
 int io_read_secret(const char *path, struct buf *b, struct qo_err *err);
+/* The same, and it may belong to keeper as well. */
+int io_read_secret_of(const char *path, uid_t keeper, struct buf *b,
+    struct qo_err *err);
 /* The rule above for a descriptor that is open already. */
 int io_check_secret(int fd, const char *path, struct qo_err *err);
 /* Writes path so that a crash leaves the old or the new contents whole: to

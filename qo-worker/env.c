@@ -70,7 +70,8 @@ set_credentials(struct env *e, const struct conf *c)
 	}
 	if (c->store.enabled && c->s3.endpoint == NULL &&
 	    c->store.keys_file != NULL &&
-	    credfile_read(c->store.keys_file, &f, NULL) == 0) {
+	    credfile_read_store(c->store.keys_file, c->store.data, &f, NULL) ==
+		0) {
 		set(e, names[0], f.access_key);
 		set(e, names[1], f.secret_key);
 		credfile_fini(&f);

@@ -31,10 +31,7 @@ HOSTILE = ("line one\\nlevel=error msg=forged\\r\\033[2J\\033]0;title\\007"
 
 def qo(q, *args, code=0):
     return run("qo", "-c", q.path("conf"), *args, code=code, env=q.env,
-               errors="replace",
-               # The keys are of the roles' user.
-               preexec_fn=None if args[0] == "ctl" else
-               getattr(q, "become", None))
+               errors="replace")
 
 
 def make(text, **more):

@@ -160,6 +160,12 @@ START_TEST(test_secret_owner)
 	buf_init(&b, 100);
 	ck_assert_int_eq(io_read_secret(path, &b, &err), -1);
 	ck_assert_ptr_nonnull(strstr(err.msg, "12345"));
+	ck_assert_int_eq(io_read_secret_of(path, 12346, &b, &err), -1);
+	ck_assert_int_eq(io_read_secret_of(path, 12345, &b, &err), 0);
+	ck_assert_str_eq(b.data, "s3cret");
+	/* To whomever it belongs, it is not for everybody. */
+	ck_assert_int_eq(chmod(path, 0644), 0);
+	ck_assert_int_eq(io_read_secret_of(path, 12345, &b, &err), -1);
 	buf_fini(&b);
 }
 END_TEST
