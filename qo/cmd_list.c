@@ -141,7 +141,7 @@ static const struct out_col cols[] = {
 static void
 add_row(struct list *l, const struct qo_task *t)
 {
-	struct qo_wall now = qo_queue_now(l->s->q);
+	struct qo_wall now = taskview_now(l->s, t);
 	char age[OUT_DURATION_SIZE];
 	struct buf b;
 

@@ -149,7 +149,7 @@ run_status(struct session *s, const struct opts *o)
 	if ((code = taskview_check_ids(o)) != EXIT_OK ||
 	    (code = taskview_get(s, o->args[0], &t, &text)) != EXIT_OK)
 		return code;
-	v.now = qo_queue_now(s->q);
+	v.now = taskview_now(s, &t);
 	if (opts_has(o, "json")) {
 		out_json(text.data, text.len);
 	} else {
@@ -178,7 +178,7 @@ run_why(struct session *s, const struct opts *o)
 	    (code = taskview_get(s, o->args[0], &t, NULL)) != EXIT_OK)
 		return code;
 	buf_init(&b, QO_TASK_LEN_MAX);
-	taskview_add_why(&b, &t, &s->control, qo_queue_now(s->q));
+	taskview_add_why(&b, &t, &s->control, taskview_now(s, &t));
 	out_line("%s", b.data);
 	buf_fini(&b);
 	qo_task_fini(&t);

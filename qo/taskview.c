@@ -165,6 +165,14 @@ taskview_add_when(struct buf *b, struct qo_wall t, struct qo_wall now)
 		buf_adds(b, " ago");
 }
 
+struct qo_wall
+taskview_now(const struct session *s, const struct qo_task *t)
+{
+	struct qo_wall now = qo_queue_now(s->q);
+
+	return t->updated_at.us > now.us ? t->updated_at : now;
+}
+
 static void
 add_at(struct buf *b, struct qo_wall t, struct qo_wall now)
 {
