@@ -467,7 +467,8 @@ may_ask(const struct control *c, int fd)
 		if (who.gid == c->group)
 			return true;
 	}
-	log_warnx("control socket: uid=%u is refused", (unsigned)who.uid);
+	log_event(LOG_LVL_WARN, "control socket: refused", "uid",
+	    LOG_NUM(who.uid), NULL);
 	return false;
 }
 
