@@ -35,11 +35,13 @@ struct http_xfer {
 
 /* A socket of libcurl's in our loop.  A connection stays there while it is
  * idle, until it is closed: else every request would cost the kernel one
- * registration more. */
+ * registration more.  One that never came about is closed by libcurl without
+ * close_conn; its number may be back at once. */
 struct http_sock {
 	struct loop_io io;
 	struct http *http;
 	bool is_conn; /* made by open_conn, ends by close_conn */
+	bool is_up;   /* libcurl has waited for input */
 	bool idle;    /* libcurl waits for nothing here */
 };
 
@@ -196,6 +198,7 @@ open_conn(void *arg, curlsocktype what, struct curl_sockaddr *to)
 	fd = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
 	if (fd == -1)
 		return CURL_SOCKET_BAD;
+	sock_drop(arg, fd); /* what is left of one that never came about */
 	sock_get(arg, fd)->is_conn = true;
 	return fd;
 }
@@ -220,12 +223,14 @@ on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *sockp)
 	(void)sockp;
 	s->idle = what == CURL_POLL_REMOVE;
 	if (s->idle) {
-		if (!s->is_conn)
+		if (!s->is_conn || !s->is_up)
 			sock_drop(h, fd);
 		return 0;
 	}
-	if (what == CURL_POLL_IN || what == CURL_POLL_INOUT)
+	if (what == CURL_POLL_IN || what == CURL_POLL_INOUT) {
+		s->is_up = true;
 		events |= EPOLLIN;
+	}
 	if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT)
 		events |= EPOLLOUT;
 	if (s->io.events != 0)
