@@ -68,7 +68,7 @@ class Qod:
         self.notify.bind(self.path("notify"))
         self.notify.setblocking(False)
         self.env = dict(os.environ, NOTIFY_SOCKET=self.path("notify"),
-                        ROLE_CHILD=self.dir, **(env or {}))
+                        ROLE_CHILD=self.dir, TMPDIR=self.dir, **(env or {}))
         if start:
             self.start()
 

@@ -18,10 +18,11 @@ store = Store()
 client = store.client()
 top = os.path.dirname(store.data)
 conf = put_file(os.path.join(top, "qod.conf"), local_store(store) +
-                "[worker]\nlease = 10s\n"
+                "[worker]\nlease = 5m\n"
                 "[handler job]\ntype = job\n"
                 "command = /bin/sh -c \"echo log >&2; cat\"\n")
-ENV = clean_env(QO_CONFIG=conf)
+# The directory is for what killed workers leave behind.
+ENV = clean_env(QO_CONFIG=conf, TMPDIR=top)
 
 
 def qo(*args):
