@@ -403,8 +403,9 @@ BAD_EXEC = {
     "signal": ("#!/bin/sh\nkill -ABRT $$\n", "", "killed by signal 6"),
     "mute": ("#!/bin/sh\nexec sleep 1000\n", "timeout = 1s\n",
              "ran longer than 1 s"),
-    "ignores-term": ("#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.05; "
-                     "done\n", "timeout = 1s\ngrace = 200ms\n",
+    "ignores-term": ("#!/bin/sh\ntrap '' TERM\n: >%s/ignores-term.began\n"
+                     "while :; do sleep 0.05; done\n" % top,
+                     "timeout = 1s\ngrace = 200ms\n",
                      "ran longer than 1 s, and had to be killed"),
     "stops-itself": ("#!/bin/sh\nkill -STOP $$\nsleep 1000\n",
                      "timeout = 1s\n", "ran longer than 1 s"),
@@ -448,7 +449,8 @@ BAD_SERVE = {
     "s-mute": ("each(lambda: time.sleep(1000))", "timeout = 1s\n",
                "ran longer than 1 s"),
     "s-ignores-term": ("signal.signal(15, signal.SIG_IGN)\n"
-                       "each(lambda: time.sleep(1000))",
+                       "open('%s/s-ignores-term.began', 'w').close()\n"
+                       "each(lambda: time.sleep(1000))" % top,
                        "timeout = 1s\ngrace = 200ms\n",
                        "ran longer than 1 s, and had to be killed"),
     "s-waits": ("each(lambda: verdict(status='wait_tasks', ids=['x']))", "",
@@ -504,8 +506,12 @@ bad = Worker(write_conf("bad.conf", bad_sections(),
                         "output_max = 64KiB\nlog_max = 4KiB"), "bad")
 
 
-def fails(name, why, value=None):
-    t = run(name, value, "--retries", "0", status="failed")
+def fails(name, why):
+    t = run(name, None, "--retries", "0", status="failed")
+    while "had to be killed" in why and not os.path.exists(
+            os.path.join(top, name + ".began")):
+        # On a busy machine its time was over before it could ignore that.
+        t = run(name, None, "--retries", "0", status="failed")
     if not t["last_error"].startswith(why):
         raise AssertionError("%s: last_error %r" % (name, t["last_error"]))
     eq((t["attempt"], t["output"]), (1, None), name)
@@ -613,8 +619,7 @@ def _():
     """No zombie, no descriptor, no file is left of a thousand handlers; the
     last leaves a grandchild."""
     run("good")
-    idle = until("serving processes to end or be idle", lambda: [
-        bad.descriptors()])[0]
+    idle = bad.descriptors()
     kids = len(bad.children())
     lines = "".join('{"type":"good","input":%d}\n' % i for i in range(1000))
     ids = [json.loads(x)["id"] for x in
@@ -628,7 +633,7 @@ def _():
     until("no zombie", lambda: all(s != "Z" for _, s in bad.children()))
     until("no more children", lambda: len(bad.children()) <= kids)
     until("descriptors to be closed: %s" % bad.descriptors(),
-          lambda: bad.descriptors() == idle)
+          lambda: len(bad.descriptors()) <= len(idle))
     # Empty directories are kept for the next ones, at most one for a slot.
     base, = [n for n in os.listdir(ENV["TMPDIR"])
              if n.startswith("qo-worker.")]

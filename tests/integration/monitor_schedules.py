@@ -131,7 +131,11 @@ def _():
     eq(r["mine"], 1, "kept")
     eq(list(runs("hand"))[0].endswith(":00.000000Z"), True)
     qo("schedule", "delete", "hand")
-    said = [x for x in logs().splitlines() if "broken" in x]
+
+    def told():
+        return [x for x in logs().splitlines() if "broken" in x]
+    until("both to tell", lambda: len(told()) >= 2)
+    said = told()
     eq(len(said), 2, "each monitor says so once: %s" % said)
     eq("cron: is missing" in said[0], True)
 

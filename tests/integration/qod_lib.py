@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 
-from qo_lib import BIN, alive, children, until
+from qo_lib import BIN, PATIENCE, alive, children, until
 from store_lib import BUILD, Skip, case, eq, finish  # noqa: F401
 
 CHILD = os.path.abspath(os.path.join(BUILD, "tests", "tools", "role_child"))
@@ -137,7 +137,7 @@ class Qod:
         """To its end: (status, what it said)."""
         p = subprocess.run(self.command(*args), stdin=subprocess.DEVNULL,
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                           env=self.env, timeout=60,
+                           env=self.env, timeout=PATIENCE,
                            **dict(self.more, **more))
         return p.returncode, p.stdout.decode()
 
@@ -148,14 +148,14 @@ class Qod:
             except BlockingIOError:
                 return self.states
 
-    def wait_state(self, text, since=0, seconds=60):
+    def wait_state(self, text, since=0):
         """The first message of systemd's protocol that has this in it."""
         def look():
             if self.proc is not None and self.proc.poll() is not None:
                 raise AssertionError("qod ended: " + self.log_text())
             found = [s for s in self.poll_states()[since:] if text in s]
             return found[0] if found else None
-        return until(text + " in " + repr(self.states), look, seconds)
+        return until(text + " in " + repr(self.states), look)
 
     def send(self, signo):
         self.proc.send_signal(signo)
@@ -164,12 +164,12 @@ class Qod:
         with open(self.path("log"), errors="replace") as f:
             return f.read()
 
-    def wait_log(self, pattern, count=1, seconds=60):
+    def wait_log(self, pattern, count=1):
         def look():
             found = re.findall(pattern, self.log_text())
             return found if len(found) >= count else None
         try:
-            return until(pattern, look, seconds)
+            return until(pattern, look)
         except AssertionError:
             raise AssertionError("not in the log: " + pattern + "\n" +
                                  self.log_text())
@@ -184,10 +184,10 @@ class Qod:
         return [(c, int(p), m) for c, p, m in lines
                 if re.search(pattern, c + " " + m)]
 
-    def wait_heard(self, pattern, count=1, seconds=60):
+    def wait_heard(self, pattern, count=1):
         return until("heard " + pattern + ": " + self.log_text()[-2000:],
                      lambda: (lambda h: h if len(h) >= count else None)(
-                         self.heard(pattern)), seconds)
+                         self.heard(pattern)))
 
     def pids(self, name=""):
         """Role processes that run now, by what the kernel calls them."""
@@ -202,7 +202,7 @@ class Qod:
                 found.append(pid)
         return found
 
-    def stop(self, sig=signal.SIGTERM, timeout=60):
+    def stop(self, sig=signal.SIGTERM, timeout=PATIENCE):
         pids = children(self.proc.pid)
         self.proc.send_signal(sig)
         try:

@@ -357,7 +357,7 @@ def _():
             until("all new", lambda: len(q.pids()) == 4 and
                   not before & set(q.pids()))
         eq(q.proc.pid, pid)
-        until("all done", lambda: len(q.lines("done")) >= len(ids), 120)
+        until("all done", lambda: len(q.lines("done")) >= len(ids))
         until("completed", lambda: len(q.tasks("completed")) == len(ids))
         # Each was done once: none lost, none twice.  One that was claimed and
         # not begun when its worker was told to drain was given back, which
@@ -441,7 +441,7 @@ def _():
             for _ in range(10):
                 q.send(signal.SIGHUP)
             ids += q.submit(10)
-        until("completed", lambda: len(q.tasks("completed")) == len(ids), 120)
+        until("completed", lambda: len(q.tasks("completed")) == len(ids))
         done = [x[1] for x in q.lines("done")]
         eq((len(done), set(done)), (len(ids), set(ids)))
         eq(q.stop(), 0)

@@ -179,18 +179,24 @@ def _():
 
 @case("hup_during_a_reload_is_one_more")
 def _():
-    with Qod() as q:
-        q.does("qo-worker", "late 500")
-        n = len(q.poll_states())
-        q.send(signal.SIGHUP)
-        q.wait_state("RELOADING=1", since=n)
-        for _ in range(10):
+    for ms in (500, 5000, 50000):
+        with Qod() as q:
+            q.does("qo-worker", "late %d" % ms)
+            n = len(q.poll_states())
             q.send(signal.SIGHUP)
-            time.sleep(0.01)
-        q.wait_log(r"reloaded generation=3")
-        time.sleep(1.5)
-        assert "generation=4" not in q.log_text()
-        eq(q.stop(), 0)
+            q.wait_state("RELOADING=1", since=n)
+            for _ in range(10):
+                q.send(signal.SIGHUP)
+                time.sleep(0.01)
+            if "reloaded generation=2" in q.log_text():
+                continue  # not during it: the machine is busy
+            q.does("qo-worker")
+            q.wait_log(r"reloaded generation=3")
+            time.sleep(1.5)
+            assert "generation=4" not in q.log_text()
+            eq(q.stop(), 0)
+            return
+    raise AssertionError("never fast enough")
 
 
 @case("term_during_a_reload")

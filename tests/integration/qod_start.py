@@ -104,7 +104,7 @@ def _():
 @case("not_ready_before_the_last")
 def _():
     with Qod(start=False) as q:
-        q.does("qo-worker", "late 700")
+        q.does("qo-worker", "late 5000")
         q.start(wait=False)
         q.wait_log(r"ready child=monitor")
         assert not any("READY=1" in s for s in q.poll_states()), q.states
@@ -367,11 +367,11 @@ def _():
             kb = status("VmRSS")
             assert kb < 4096, kb
         eq(status("Threads"), 1)
-        before = status("voluntary_ctxt_switches")
+        before, began = status("voluntary_ctxt_switches"), time.monotonic()
         time.sleep(3)
         # Nothing happens, so it sleeps: less than one a second.
         woken = status("voluntary_ctxt_switches") - before
-        assert woken <= 3, woken
+        assert woken <= time.monotonic() - began, woken
         q.stop()
 
 

@@ -47,7 +47,7 @@ expect bad 1 '1 passed, 1 failed' ./bad.sh
 expect failure_with_status_0 1 '1 passed, 1 failed' ./lies.sh
 expect death 1 '1 passed, 1 failed' ./dies.sh
 expect no_case 1 '0 passed, 1 failed' ./silent.sh
-CHECK_TIMEOUT=1
+CHECK_TIMEOUT=5
 export CHECK_TIMEOUT
 expect timeout 1 '1 passed, 1 failed' ./hangs.sh
 unset CHECK_TIMEOUT

@@ -7,6 +7,7 @@ import signal
 import time
 import xml.dom.minidom
 
+from qo_lib import until
 from store_lib import Client, Store, case, eq, finish, presign
 
 KEYS = "\n".join(
@@ -212,19 +213,12 @@ def _():
     new = KEYS.replace("admin-0123456789abcdef", "changed-0123456789abcdef")
     store.write_keys(new)
     store.proc.send_signal(signal.SIGHUP)
-    for _ in range(200):
-        if ro.get("/bkt/k").status != 200:
-            break
-        time.sleep(0.02)
+    until("the new keys", lambda: ro.get("/bkt/k").status != 200)
     eq(rc(ro.get("/bkt/k")), (400, "InvalidToken"))
     eq(admin.get("/bkt/k").code, "SignatureDoesNotMatch")
     store.write_keys(KEYS)
     store.proc.send_signal(signal.SIGHUP)
-    for _ in range(200):
-        if admin.get("/bkt/k").status == 200:
-            break
-        time.sleep(0.02)
-    eq(admin.get("/bkt/k").status, 200)
+    until("the old keys", lambda: admin.get("/bkt/k").status == 200)
 
 
 @case("a_bad_keys_file_keeps_the_old_keys")
@@ -233,12 +227,8 @@ def _():
         store.write_keys(text)
         before = store.log_text().count("old access keys stay")
         store.proc.send_signal(signal.SIGHUP)
-        for _ in range(250):
-            if store.log_text().count("old access keys stay") > before:
-                break
-            time.sleep(0.02)
-        else:
-            raise AssertionError("not refused: %r" % text)
+        until("refused: %r" % text, lambda: store.log_text().count(
+            "old access keys stay") > before)
         eq(admin.get("/bkt/k").status, 200)
     os.chmod(os.path.join(store.data, "keys"), 0o644)
     store.write_keys(KEYS)

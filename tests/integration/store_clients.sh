@@ -43,8 +43,7 @@ need() {
 "$bin" -d "$tmp/data" -l 127.0.0.1:0 -p "$tmp/port" >"$tmp/ready" \
     2>"$tmp/log" &
 pid=$!
-for _ in $(seq 250); do
-	[ -s "$tmp/port" ] && break
+until [ -s "$tmp/port" ] || ! kill -0 "$pid" 2>/dev/null; do
 	sleep 0.02
 done
 port=$(<"$tmp/port")

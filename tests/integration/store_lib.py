@@ -132,7 +132,7 @@ class Store:
     def url(self):
         return "http://%s:%d" % (self.host, self.port)
 
-    def stop(self, sig=signal.SIGTERM, timeout=20):
+    def stop(self, sig=signal.SIGTERM, timeout=60):
         if self.proc is None:
             return None
         self.proc.send_signal(sig)
@@ -368,7 +368,7 @@ class Client:
             k.replace("_", "-"): v for k, v in headers.items()})
 
 
-def raw(store, data, timeout=10, half=True):
+def raw(store, data, timeout=60, half=True):
     """Sends bytes, reads until the other side closes (or the time is up)."""
     s = socket.create_connection((store.host, store.port), timeout)
     try:

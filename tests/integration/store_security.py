@@ -32,7 +32,7 @@ def alive():
     eq(c.get("/bkt/ok").body, b"good")
 
 
-def run(*args, keys=None, timeout=20):
+def run(*args, keys=None, timeout=60):
     """Starts a store that should refuse; its exit status and its words."""
     d = tempfile.mkdtemp()
     os.mkdir(d + "/data", 0o700)
@@ -157,7 +157,7 @@ def _():
             h["content-length"] = str(len(body))
         parts.append(("%s %s HTTP/1.1\r\n" % (method, path) + "".join(
             "%s: %s\r\n" % kv for kv in h.items()) + "\r\n").encode() + body)
-    out = raw(store, b"".join(parts), timeout=30)
+    out = raw(store, b"".join(parts))
     answers = out.split(b"HTTP/1.1 ")[1:]
     eq(len(answers), 1000)
     want = {"get": 200, "none": 404, "denied": 403, "put": 200, "badsig": 403}
@@ -184,7 +184,7 @@ def _():
     try:
         for _ in range(2000):
             socks.append(socket.create_connection(
-                (store.host, store.port), 10))
+                (store.host, store.port), 60))
         k = store.client()
         eq(k.get("/bkt/ok").body, b"good")
         k.close()
@@ -691,7 +691,7 @@ def _():
     h = {"host": c.host(), "content-length": "5", "expect": "100-continue"}
     sign("PUT", "/bkt/expect", "", h,
          hashlib.sha256(b"hello").hexdigest(), store.key)
-    s = socket.create_connection((store.host, store.port), 10)
+    s = socket.create_connection((store.host, store.port), 60)
     s.sendall(("PUT /bkt/expect HTTP/1.1\r\n" + "".join(
         "%s: %s\r\n" % kv for kv in h.items()) + "\r\n").encode())
     first = s.recv(4096)
@@ -701,7 +701,7 @@ def _():
     s.close()
     # Refused: no 100, and the body is not asked for.
     h["x-amz-acl"] = "private"
-    s = socket.create_connection((store.host, store.port), 10)
+    s = socket.create_connection((store.host, store.port), 60)
     s.sendall(("PUT /bkt/expect HTTP/1.1\r\n" + "".join(
         "%s: %s\r\n" % kv for kv in h.items()) + "\r\n").encode())
     assert s.recv(4096).startswith(b"HTTP/1.1 403 ")
@@ -713,7 +713,7 @@ def _():
     path = os.path.join(os.path.dirname(store.data), "sock")
     with Store("-s", path) as s:
         u = socket.socket(socket.AF_UNIX)
-        u.settimeout(10)
+        u.settimeout(60)
         u.connect(path)
         h = {"host": "localhost"}
         sign("GET", "/", "", h, EMPTY, s.key)
@@ -738,7 +738,7 @@ def _():
     assert "secret_key" in text, text
     # One store, one database.
     p = subprocess.run([BINARY, "-d", store.data, "-l", "127.0.0.1:0"],
-                       capture_output=True, timeout=20)
+                       capture_output=True, timeout=60)
     eq(p.returncode, 1)
     alive()
 
