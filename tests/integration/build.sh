@@ -15,6 +15,7 @@ fail() {
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+trap 'exit 143' INT TERM
 tar -c --exclude='./build*' --exclude=./.git --exclude=./run . |
     tar -x -C "$tmp"
 cd "$tmp" || exit 1

@@ -8,7 +8,8 @@ top=$PWD
 qo=$top/$B/bin/qo
 
 tmp=$(mktemp -d)
-trap '[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null; rm -rf "$tmp"' EXIT
+trap '[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null; wait; rm -rf "$tmp"' EXIT
+trap 'exit 143' INT TERM
 cd "$tmp" || exit 1
 unset QO_CONFIG NO_COLOR AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_PROFILE
 

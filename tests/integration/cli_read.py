@@ -9,18 +9,17 @@ import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 import uuid
 
 from qo_lib import BIN, put_file, remote_store, run
-from store_lib import Skip, Store, case, eq, finish
+from store_lib import Skip, Store, case, directory, eq, finish
 
 QO = os.path.join(BIN, "qo")
 SHARED = os.environ.get("QO_SHARED", "../shared")
 store = Store()
 s3 = store.client()
-tmp = tempfile.mkdtemp(prefix="qo-cli-read.")
+tmp = directory("qo-cli-read.")
 
 
 def config(name, bucket, index, extra=""):
@@ -607,5 +606,4 @@ def _():
 
 
 store.close()
-shutil.rmtree(tmp, ignore_errors=True)
 finish()

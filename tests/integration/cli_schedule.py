@@ -3,15 +3,13 @@
 import json
 import os
 import re
-import shutil
-import tempfile
 
 from qo_lib import put_file, remote_store, run
-from store_lib import Store, case, eq, finish
+from store_lib import Store, case, directory, eq, finish
 
 store = Store()
 s3 = store.client()
-tmp = tempfile.mkdtemp(prefix="qo-cli-schedule.")
+tmp = directory("qo-cli-schedule.")
 CONF = put_file(os.path.join(tmp, "qod.conf"), remote_store(store))
 
 
@@ -225,5 +223,4 @@ def _():
 
 
 store.close()
-shutil.rmtree(tmp, ignore_errors=True)
 finish()

@@ -8,23 +8,21 @@ import os
 import pty
 import re
 import select
-import shutil
 import signal
 import socket
 import struct
 import subprocess
-import tempfile
 import termios
 import threading
 import time
 import uuid
 
 from qo_lib import BIN, run
-from store_lib import Skip, Store, case, eq, finish
+from store_lib import Skip, Store, case, directory, eq, finish
 
 QO = os.path.join(BIN, "qo")
 DEADLINE = 60
-tmp = tempfile.mkdtemp(prefix="qo-top.")
+tmp = directory("qo-top.")
 
 
 # A qod that says what it is told to say.
@@ -704,5 +702,4 @@ def _():
 
 store.close()
 qod.stop()
-shutil.rmtree(tmp, ignore_errors=True)
 finish()

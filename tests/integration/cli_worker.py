@@ -3,14 +3,12 @@ work."""
 
 import json
 import os
-import shutil
-import tempfile
 
 from qo_lib import Program, clean_env, put_file, run, script, until
-from store_lib import Store, case, eq, finish
+from store_lib import Store, case, directory, eq, finish
 
 store = Store()
-tmp = tempfile.mkdtemp(prefix="qo-cli-worker.")
+tmp = directory("qo-cli-worker.")
 CONF = put_file(os.path.join(tmp, "qod.conf"),
                 "[s3]\nendpoint = %s\nbucket = queue\n"
                 "[handler hello]\ntype = hello\ncommand = /bin/cat\n"
@@ -59,5 +57,4 @@ def _():
 
 
 store.close()
-shutil.rmtree(tmp, ignore_errors=True)
 finish()

@@ -24,6 +24,7 @@ powerless() {
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+trap 'exit 143' INT TERM
 # The powerless can enter neither the tree nor, by its path, this directory:
 # all names below are relative to it.
 cp tools/deps.sh "$tmp"

@@ -17,6 +17,7 @@ store=
 proxy=
 # shellcheck disable=SC2086  # none or one
 trap 'kill $store $proxy 2>/dev/null; wait; rm -rf "$tmp"' EXIT
+trap 'exit 143' INT TERM
 
 # The first line that a program in the background writes.
 first_line() {

@@ -1,7 +1,6 @@
 """Handlers under the real worker, store and command line: the examples, those
 of qo-handler(7), and all that a handler can do wrong."""
 
-import atexit
 import hashlib
 import http.server
 import json
@@ -18,7 +17,6 @@ from qo_lib import (BUILD, Program, alive, children, clean_env, local_store,
 from store_lib import Skip, Store, case, eq, finish
 
 store = Store()
-atexit.register(store.close)
 top = os.path.dirname(store.data)
 bin_ = os.path.join(top, "bin")
 os.mkdir(bin_)
@@ -67,7 +65,6 @@ class Worker(Program):
     def __init__(self, conf, name):
         super().__init__("qo-worker", "-f", conf, env=ENV,
                          log=os.path.join(top, name + ".log"))
-        atexit.register(self.kill)
         self.wait_for("msg=ready")
 
     def children(self):

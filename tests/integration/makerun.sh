@@ -6,7 +6,8 @@ failures=0
 pid=
 
 tmp=$(mktemp -d)
-trap '[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null; rm -rf "$tmp"' EXIT
+trap '[ -z "$pid" ] || kill -TERM "$pid" 2>/dev/null; wait; rm -rf "$tmp"' EXIT
+trap 'exit 143' INT TERM
 
 ok() {
 	echo "ok $1"

@@ -6,16 +6,14 @@ import datetime
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 import time
 
 from qo_lib import Program, put_file, remote_store, run, until
-from store_lib import Store, case, eq, finish
+from store_lib import Store, case, directory, eq, finish
 
 store = Store()
 s3 = store.client()
-tmp = tempfile.mkdtemp(prefix="qo-schedules.")
+tmp = directory("qo-schedules.")
 CONF = put_file(os.path.join(tmp, "qod.conf"), remote_store(store) +
                 "[monitor]\ncheck_interval = 1s\nlisten = off\n")
 monitors = []
@@ -157,8 +155,4 @@ def _():
     eq(settled("once"), True)
 
 
-for m_ in monitors:
-    m_.kill()
-store.close()
-shutil.rmtree(tmp, ignore_errors=True)
 finish()

@@ -2,6 +2,7 @@
 or beside the test, waiting for something to happen, processes, and what lies
 in the store."""
 
+import atexit
 import json
 import os
 import re
@@ -106,6 +107,7 @@ class Program:
             self.proc = subprocess.Popen(
                 [os.path.join(BIN, name)] + list(args), env=env,
                 stdin=subprocess.DEVNULL, stdout=f, stderr=f, **more)
+        atexit.register(self.kill)
 
     def text(self):
         with open(self.log_path, errors="replace") as f:

@@ -1,6 +1,7 @@
 """What the tests of qod share: a qod of their own, its notify socket, and
 processes that are given up on at the end."""
 
+import atexit
 import os
 import re
 import shutil
@@ -69,6 +70,7 @@ class Qod:
         self.notify.setblocking(False)
         self.env = dict(os.environ, NOTIFY_SOCKET=self.path("notify"),
                         ROLE_CHILD=self.dir, TMPDIR=self.dir, **(env or {}))
+        atexit.register(self.close)
         if start:
             self.start()
 

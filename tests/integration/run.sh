@@ -5,6 +5,7 @@ failures=0
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+trap 'exit 143' INT TERM
 run=$PWD/tests/run
 cd "$tmp" || exit 1
 

@@ -10,12 +10,12 @@ import subprocess
 import tempfile
 import time
 
-from store_lib import BUILD, Skip, case, eq, finish
+from store_lib import BUILD, Skip, case, directory, eq, finish
 
 LIMIT = 120  # seconds that nothing here takes unless it hangs
 HERE = os.path.join("tests", "integration", "sdk")
 NODE = shutil.which("node")
-tmp = tempfile.mkdtemp(prefix="qo-sdk.")
+tmp = directory("qo-sdk.")
 
 COMMANDS = {
     "c": [os.path.join(BUILD, HERE, "conform")],
@@ -494,5 +494,4 @@ def _():
         p.end()
 
 
-shutil.rmtree(tmp)
 finish()

@@ -15,6 +15,7 @@ cleanup() {
 	rm -rf "$tmp"
 }
 trap cleanup EXIT
+trap 'exit 143' INT TERM
 
 # The whole case is a function; its output is shown when it fails.
 run() {
@@ -54,7 +55,7 @@ AWS_ACCESS_KEY_ID=$(ini access_key)
 AWS_SECRET_ACCESS_KEY=$(ini secret_key)
 export AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
 export AWS_DEFAULT_REGION=us-east-1 AWS_EC2_METADATA_DISABLED=true
-export AWS_CONFIG_FILE=$tmp/awsconfig HOME=$tmp
+export AWS_CONFIG_FILE=$tmp/awsconfig HOME=$tmp TMPDIR=$tmp
 unset AWS_PROFILE AWS_SESSION_TOKEN AWS_CA_BUNDLE http_proxy HTTP_PROXY
 printf '[default]\ns3 =\n  addressing_style = path\n  signature_version = s3v4\n' \
     >"$tmp/awsconfig"

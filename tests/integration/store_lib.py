@@ -2,6 +2,7 @@
 written independently of the C one, a client on plain sockets, and cases that
 print `ok NAME' or `not ok NAME: why'.  Standard library only."""
 
+import atexit
 import base64
 import configparser
 import datetime
@@ -28,6 +29,15 @@ EMPTY = hashlib.sha256(b"").hexdigest()
 # Cases.
 
 failures = 0
+# A test that is told to end ends what it started and removes what it wrote.
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def directory(prefix):
+    """A new one, which is gone when the test has ended."""
+    path = tempfile.mkdtemp(prefix=prefix)
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
 
 
 class Skip(Exception):
@@ -89,6 +99,7 @@ class Store:
         self.env = env
         self.log_path = log + "/log" if log else self.data + ".log"
         self.proc = None
+        atexit.register(self.close)
         self.start()
 
     def start(self, wait=True):

@@ -34,15 +34,14 @@ def alive():
 
 def run(*args, keys=None, timeout=60):
     """Starts a store that should refuse; its exit status and its words."""
-    d = tempfile.mkdtemp()
-    os.mkdir(d + "/data", 0o700)
-    if keys is not None:
-        with open(d + "/data/keys", "w") as f:
-            f.write(keys)
-        os.chmod(d + "/data/keys", 0o600)
-    p = subprocess.run([BINARY, "-d", d + "/data"] + list(args),
-                       capture_output=True, timeout=timeout)
-    subprocess.run(["rm", "-rf", d])
+    with tempfile.TemporaryDirectory() as d:
+        os.mkdir(d + "/data", 0o700)
+        if keys is not None:
+            with open(d + "/data/keys", "w") as f:
+                f.write(keys)
+            os.chmod(d + "/data/keys", 0o600)
+        p = subprocess.run([BINARY, "-d", d + "/data"] + list(args),
+                           capture_output=True, timeout=timeout)
     return p.returncode, p.stderr.decode()
 
 

@@ -1,6 +1,7 @@
 """qo-worker: claim, run, renew, commit, drain; with the real store, the real
 command line and real handlers."""
 
+import atexit
 import datetime
 import hashlib
 import json
@@ -163,6 +164,20 @@ class Worker(Program):
     def id(self):
         return re.search(r'msg="claiming tasks" worker=(\S+)',
                          self.text()).group(1)
+
+
+@atexit.register
+def end():
+    for w in workers:
+        w.kill()
+    # Of a worker that is killed alone the handlers die, but not what they
+    # started, in a directory of ours.
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink("/proc/%s/cwd" % pid).startswith(top + "/"):
+                os.kill(int(pid), signal.SIGKILL)
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            pass
 
 
 qo("init")
@@ -689,15 +704,4 @@ def _():
         client.put("/qo/control/queue.json", good)
 
 
-for w_ in workers:
-    w_.kill()
-# Of a worker that is killed alone the handlers die, but not what they started,
-# in a directory of ours.
-for pid_ in filter(str.isdigit, os.listdir("/proc")):
-    try:
-        if os.readlink("/proc/%s/cwd" % pid_).startswith(top + "/"):
-            os.kill(int(pid_), signal.SIGKILL)
-    except (FileNotFoundError, ProcessLookupError, PermissionError):
-        pass
-store.close()
 finish()

@@ -118,5 +118,4 @@ def _():
     assert died < POINTS - 1, "it never got through"
 
 
-store.close()
 finish()
