@@ -119,7 +119,7 @@ live_store_client(struct live_store *s, struct loop *l, const char *endpoint)
 	conf.access_key = s->access_key;
 	conf.secret_key = s->secret_key;
 	conf.max_connections = 64;
-	conf.request_timeout_ms = 10000;
+	conf.request_timeout_ms = 60000;
 	conf.max_skew_ms = 300000;
 	s3 = qo_s3_new(l, &conf, &err);
 	ck_assert_msg(s3 != NULL, "%s", err.msg);

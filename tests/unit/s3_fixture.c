@@ -27,7 +27,7 @@ fixture_start(struct fixture *f, const struct script_step *steps, size_t n,
 	f->conf.access_key = "AKIDEXAMPLE";
 	f->conf.secret_key = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
 	f->conf.max_connections = 16;
-	f->conf.request_timeout_ms = 10000;
+	f->conf.request_timeout_ms = 60000;
 	f->conf.max_skew_ms = 300000;
 	if (tweak != NULL)
 		tweak(&f->conf);
