@@ -170,6 +170,8 @@ taskview_now(const struct session *s, const struct qo_task *t)
 {
 	struct qo_wall now = qo_queue_now(s->q);
 
+	if (t->created_at.us > now.us)
+		now = t->created_at;
 	return t->updated_at.us > now.us ? t->updated_at : now;
 }
 

@@ -33,8 +33,8 @@ enum out_style taskview_style(enum qo_status status);
 const char *taskview_time(struct qo_wall t, char out[TASKVIEW_TIME_SIZE]);
 /* "in 12s" or "12s ago". */
 void taskview_add_when(struct buf *b, struct qo_wall t, struct qo_wall now);
-/* Now, but not before the task's last change: the store tells the time in
- * whole seconds, and what was written just now would be still to come. */
+/* Now, but not before the task was made and changed: the store tells the time
+ * in whole seconds, and what was written just now would be still to come. */
 struct qo_wall taskview_now(const struct session *s, const struct qo_task *t);
 
 /* The state in a few words: "due in 12s", "lease for 48s". */
