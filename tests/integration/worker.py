@@ -605,7 +605,7 @@ def _():
                   lambda: "stale result dropped" in a.text())
             line, = [x for x in a.text().split("\n")
                      if "stale result dropped" in x]
-            assert re.search(r' task=%s type=brief attempt=1 lease=[0-9a-f-]+ '
+            assert re.search(r' task=%s type=waiter attempt=1 lease=[0-9a-f-]+ '
                              'reason="' % id_, line), line
             eq(task(id_), t)
             a.stop()
