@@ -5,6 +5,7 @@
 #include <check.h>
 
 #include "arena.h"
+#include "run_suite.h"
 
 #define ROUNDS 3
 #define TEXTS  5000
@@ -53,10 +54,8 @@ END_TEST
 int
 main(void)
 {
-	SRunner *sr;
 	Suite *s;
 	TCase *tc;
-	int failed;
 
 	s = suite_create("arena");
 	tc = tcase_create("arena");
@@ -64,9 +63,5 @@ main(void)
 	tcase_add_test(tc, test_texts_stay);
 	tcase_add_test(tc, test_sizes);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

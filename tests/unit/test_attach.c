@@ -14,6 +14,7 @@
 #include "log.h"
 #include "probe.h"
 #include "queue_init.h"
+#include "run_suite.h"
 #include "sig.h"
 
 static struct live_store store;
@@ -243,8 +244,6 @@ main(void)
 {
 	Suite *s = suite_create("attach");
 	TCase *tc = tcase_create("daemon");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -256,9 +255,5 @@ main(void)
 	tcase_add_test(tc, test_wrong_key);
 	tcase_add_test(tc, test_failed_probe);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -9,6 +9,7 @@
 
 #include "awschunk.h"
 #include "awschunk_enc.h"
+#include "run_suite.h"
 
 #define SK   "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 #define SEED "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9"
@@ -534,8 +535,6 @@ main(void)
 {
 	Suite *s = suite_create("awschunk");
 	TCase *tc = tcase_create("awschunk");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 240);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -553,9 +552,5 @@ main(void)
 	tcase_add_loop_test(tc, test_encoder, 0, 3);
 	tcase_add_test(tc, test_encoder_full);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -8,6 +8,7 @@
 
 #include "board.h"
 #include "cell.h"
+#include "run_suite.h"
 
 static struct board *
 new_board(void)
@@ -568,8 +569,6 @@ main(void)
 {
 	Suite *s = suite_create("board");
 	TCase *tc = tcase_create("board");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, test_areas);
@@ -585,9 +584,5 @@ main(void)
 	tcase_add_test(tc, test_not_a_board);
 	tcase_add_test(tc, test_adopted);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -12,6 +12,7 @@
 
 #include "board_rows.h"
 #include "board_sum.h"
+#include "run_suite.h"
 
 static struct board *
 new_board(void)
@@ -254,8 +255,6 @@ main(void)
 {
 	Suite *s = suite_create("board_sum");
 	TCase *tc = tcase_create("sum");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_gone);
@@ -265,9 +264,5 @@ main(void)
 	tcase_add_test(tc, test_never_falls);
 	tcase_add_test(tc, test_alone);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "buf.h"
+#include "run_suite.h"
 
 START_TEST(test_empty)
 {
@@ -181,8 +182,6 @@ main(void)
 {
 	Suite *s = suite_create("buf");
 	TCase *tc = tcase_create("buf");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 30);
 	tcase_add_test(tc, test_secret);
@@ -193,9 +192,5 @@ main(void)
 	tcase_add_test(tc, test_reserve);
 	tcase_add_test(tc, test_grows);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -9,6 +9,7 @@
 #include "bulk_admin.h"
 #include "bulk_submit.h"
 #include "live_store.h"
+#include "run_suite.h"
 
 /* The pump with operations that are timers */
 
@@ -356,11 +357,5 @@ suite(void)
 int
 main(void)
 {
-	SRunner *sr = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite());
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cas.h"
+#include "run_suite.h"
 
 START_TEST(test_own_writes)
 {
@@ -73,17 +74,11 @@ main(void)
 {
 	Suite *s = suite_create("cas");
 	TCase *tc = tcase_create("cas");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 30);
 	tcase_add_test(tc, test_own_writes);
 	tcase_add_loop_test(tc, test_refusals, 0, QO_S3_OUTCOMES);
 	tcase_add_test(tc, test_pauses);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

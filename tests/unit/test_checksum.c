@@ -5,6 +5,7 @@
 
 #include "checksum.h"
 #include "encode.h"
+#include "run_suite.h"
 
 static const struct {
 	const char *name, *header, *hex;
@@ -142,8 +143,6 @@ main(void)
 {
 	Suite *s = suite_create("checksum");
 	TCase *tc = tcase_create("checksum");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, test_known, 0,
@@ -153,9 +152,5 @@ main(void)
 	tcase_add_test(tc, test_names);
 	tcase_add_test(tc, test_crc32c);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

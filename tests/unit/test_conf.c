@@ -12,6 +12,7 @@
 #include "confval.h"
 #include "io.h"
 #include "log.h"
+#include "run_suite.h"
 #include "xalloc.h"
 
 #define NITEMS(a) ((int)(sizeof(a) / sizeof((a)[0])))
@@ -848,8 +849,6 @@ main(void)
 {
 	Suite *s = suite_create("conf");
 	TCase *tc = tcase_create("conf");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -870,9 +869,5 @@ main(void)
 	tcase_add_test(tc, print_parses_back);
 	tcase_add_test(tc, equal_sees_each_key);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

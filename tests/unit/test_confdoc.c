@@ -12,6 +12,7 @@
 #include "conftypes.h"
 #include "confval.h"
 #include "io.h"
+#include "run_suite.h"
 #include "xalloc.h"
 
 static struct buf page;
@@ -338,8 +339,6 @@ main(void)
 {
 	Suite *s = suite_create("confdoc");
 	TCase *tc = tcase_create("confdoc");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -348,9 +347,5 @@ main(void)
 	tcase_add_test(tc, page_has_every_key);
 	tcase_add_test(tc, page_examples_parse);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

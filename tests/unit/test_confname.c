@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "confname.h"
+#include "run_suite.h"
 
 #define NITEMS(a) ((int)(sizeof(a) / sizeof((a)[0])))
 #define X64       "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
@@ -186,17 +187,11 @@ main(void)
 {
 	Suite *s = suite_create("confname");
 	TCase *tc = tcase_create("confname");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 30);
 	tcase_add_loop_test(tc, endpoint, 0, NITEMS(endpoints));
 	tcase_add_loop_test(tc, listen_address, 0, NITEMS(listens));
 	tcase_add_loop_test(tc, name, 0, NITEMS(names));
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

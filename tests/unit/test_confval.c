@@ -6,6 +6,7 @@
 #include "buf.h"
 #include "conflist.h"
 #include "confval.h"
+#include "run_suite.h"
 #include "utf8.h"
 
 #define NITEMS(a) ((int)(sizeof(a) / sizeof((a)[0])))
@@ -412,8 +413,6 @@ main(void)
 {
 	Suite *s = suite_create("confval");
 	TCase *tc = tcase_create("confval");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 30);
 	tcase_add_loop_test(tc, duration, 0, NITEMS(durations));
@@ -428,9 +427,5 @@ main(void)
 	tcase_add_loop_test(tc, shards, 0, NITEMS(shard_cases));
 	tcase_add_test(tc, nearest);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -9,6 +9,7 @@
 #include "control.h"
 #include "fake_s3.h"
 #include "live_store.h"
+#include "run_suite.h"
 #include "sig.h"
 
 #define nitems(a) (sizeof(a) / sizeof((a)[0]))
@@ -226,8 +227,6 @@ main(void)
 {
 	Suite *s = suite_create("control");
 	TCase *tc = tcase_create("control");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_text);
@@ -237,9 +236,5 @@ main(void)
 	tcase_add_test(tc, test_lost_answers);
 	tcase_add_loop_test(tc, test_foreign, 0, 2);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

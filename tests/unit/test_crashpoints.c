@@ -15,6 +15,7 @@
 #include "fault.h"
 #include "live_store.h"
 #include "rules.h"
+#include "run_suite.h"
 #include "scenario.h"
 
 #define SHARED     (MAP_SHARED | MAP_ANONYMOUS)
@@ -151,16 +152,10 @@ main(void)
 {
 	Suite *s = suite_create("crashpoints");
 	TCase *tc = tcase_create("crashpoints");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 240);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, test_every_point);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

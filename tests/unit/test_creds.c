@@ -9,6 +9,7 @@
 #include "creds.h"
 #include "io.h"
 #include "rfc3339.h"
+#include "run_suite.h"
 #include "s3_fixture.h"
 
 #define nitems(a) (sizeof(a) / sizeof((a)[0]))
@@ -403,8 +404,6 @@ main(void)
 {
 	Suite *s = suite_create("creds");
 	TCase *tc = tcase_create("creds");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -420,9 +419,5 @@ main(void)
 	tcase_add_test(tc, test_container_in_clear);
 	tcase_add_test(tc, test_expired_token);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -11,6 +11,7 @@
 
 #include "datalock.h"
 #include "io.h"
+#include "run_suite.h"
 
 static char dir[256], path[300];
 static int dir_fd;
@@ -138,8 +139,6 @@ main(void)
 {
 	Suite *s = suite_create("datalock");
 	TCase *tc = tcase_create("datalock");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -148,9 +147,5 @@ main(void)
 	tcase_add_loop_test(tc, test_nonsense, 0, 7);
 	tcase_add_test(tc, test_traps);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

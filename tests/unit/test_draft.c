@@ -7,6 +7,7 @@
 
 #include "draft.h"
 #include "rfc3339.h"
+#include "run_suite.h"
 #include "tags.h"
 
 #define nitems(a) (sizeof(a) / sizeof((a)[0]))
@@ -289,11 +290,5 @@ suite(void)
 int
 main(void)
 {
-	SRunner *sr = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite());
 }

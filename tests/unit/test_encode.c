@@ -4,6 +4,7 @@
 #include <check.h>
 
 #include "encode.h"
+#include "run_suite.h"
 
 static const struct {
 	const char *plain, *b64;
@@ -89,8 +90,6 @@ main(void)
 {
 	Suite *s = suite_create("encode");
 	TCase *tc = tcase_create("encode");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 30);
 	tcase_add_loop_test(tc, test_b64, 0,
@@ -100,9 +99,5 @@ main(void)
 	tcase_add_test(tc, test_b64_all);
 	tcase_add_test(tc, test_hex);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

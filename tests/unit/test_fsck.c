@@ -11,6 +11,7 @@
 #include "fsck.h"
 #include "live_store.h"
 #include "rfc3339.h"
+#include "run_suite.h"
 #include "schedule_ops.h"
 #include "submit.h"
 
@@ -476,8 +477,6 @@ main(void)
 {
 	Suite *s = suite_create("fsck");
 	TCase *tc = tcase_create("fsck");
-	SRunner *sr;
-	int n;
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -487,9 +486,5 @@ main(void)
 	tcase_add_test(tc, test_run);
 	tcase_add_test(tc, test_run_young);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	n = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return n == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "handler_check.h"
+#include "run_suite.h"
 
 static char dir[160];
 static struct buf text, said;
@@ -211,11 +212,5 @@ suite(void)
 int
 main(void)
 {
-	SRunner *sr = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? 0 : 1;
+	return run_suite(suite());
 }

@@ -6,6 +6,7 @@
 
 #include "encode.h"
 #include "hash.h"
+#include "run_suite.h"
 
 static const struct {
 	enum hash_alg alg;
@@ -119,8 +120,6 @@ main(void)
 {
 	Suite *s = suite_create("hash");
 	TCase *tc = tcase_create("hash");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 30);
 	tcase_add_test(tc, test_threads);
@@ -128,9 +127,5 @@ main(void)
 	    (int)(sizeof(known) / sizeof(known[0])));
 	tcase_add_test(tc, test_hmac);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

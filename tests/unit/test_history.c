@@ -11,6 +11,7 @@
 #include "commit.h"
 #include "history.h"
 #include "live_store.h"
+#include "run_suite.h"
 #include "submit.h"
 #include "worker_record.h"
 
@@ -341,8 +342,6 @@ main(void)
 	Suite *s = suite_create("history");
 	TCase *tc = tcase_create("history");
 	TCase *pure = tcase_create("diff");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -356,9 +355,5 @@ main(void)
 	tcase_add_test(pure, test_renewal);
 	tcase_add_test(pure, test_worker);
 	suite_add_tcase(s, pure);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

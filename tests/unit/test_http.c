@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "http.h"
+#include "run_suite.h"
 #include "sig.h"
 
 #define FILLERS 8
@@ -150,16 +151,10 @@ main(void)
 {
 	Suite *s = suite_create("http");
 	TCase *tc = tcase_create("http");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, test_connection_that_never_came_about);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

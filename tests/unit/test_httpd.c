@@ -7,6 +7,7 @@
 
 #include "http_cases.h"
 #include "httpapp.h"
+#include "run_suite.h"
 #include "xalloc.h"
 
 START_TEST(test_keep_alive)
@@ -446,8 +447,6 @@ main(void)
 {
 	Suite *s = suite_create("httpd");
 	TCase *tc = tcase_create("httpd");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, httpapp_setup, httpapp_teardown);
@@ -466,9 +465,5 @@ main(void)
 	tcase_add_test(tc, test_send_file);
 	tcase_add_test(tc, test_early_answer_reaches_a_client_that_is_sending);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

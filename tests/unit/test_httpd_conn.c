@@ -13,6 +13,7 @@
 #include <check.h>
 
 #include "httpapp.h"
+#include "run_suite.h"
 
 START_TEST(test_slow_head_times_out)
 {
@@ -609,8 +610,6 @@ main(void)
 {
 	Suite *s = suite_create("httpd_conn");
 	TCase *tc = tcase_create("httpd_conn");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, httpapp_setup, httpapp_teardown);
@@ -635,9 +634,5 @@ main(void)
 	tcase_add_test(tc, test_listen_addresses);
 	tcase_add_test(tc, test_inherited_descriptor);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -6,6 +6,7 @@
 #include "buf.h"
 #include "httpparse.h"
 #include "http_cases.h"
+#include "run_suite.h"
 #include "xalloc.h"
 
 #define HEAD_MAX 2048
@@ -312,8 +313,6 @@ main(void)
 {
 	Suite *s = suite_create("httpparse");
 	TCase *tc = tcase_create("httpparse");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -328,9 +327,5 @@ main(void)
 	tcase_add_test(tc, test_too_many_headers);
 	tcase_add_test(tc, test_trailers_are_bounded);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -8,6 +8,7 @@
 #include "buf.h"
 #include "ini.h"
 #include "io.h"
+#include "run_suite.h"
 #include "xalloc.h"
 
 /* Every item as a line of text, which is what the tests compare. */
@@ -462,11 +463,5 @@ ini_suite(void)
 int
 main(void)
 {
-	SRunner *sr = srunner_create(ini_suite());
-	int failed;
-
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(ini_suite());
 }

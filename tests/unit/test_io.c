@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "io.h"
+#include "run_suite.h"
 
 static char dir[64];
 static char path[128], other[128];
@@ -272,8 +273,6 @@ main(void)
 {
 	Suite *s = suite_create("io");
 	TCase *tc = tcase_create("io");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -286,9 +285,5 @@ main(void)
 	tcase_add_test(tc, test_nonblock);
 	tcase_add_loop_test(tc, test_sanitize_stdio, 0, 8);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

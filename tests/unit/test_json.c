@@ -8,6 +8,7 @@
 #include "io.h"
 #include "json.h"
 #include "json_doc.h"
+#include "run_suite.h"
 
 static const struct qo_json_limits generic = { 1 << 20, QO_JSON_DEPTH_OUTPUT,
 	false };
@@ -429,8 +430,6 @@ main(void)
 {
 	Suite *s = suite_create("json");
 	TCase *tc = tcase_create("json");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_compact);
@@ -448,9 +447,5 @@ main(void)
 	tcase_add_test(tc, test_suite_checker);
 	tcase_add_test(tc, test_suite_roundtrip);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -5,6 +5,7 @@
 
 #include "json.h"
 #include "jtext.h"
+#include "run_suite.h"
 
 static const char *
 check(const char *text, size_t *at)
@@ -203,8 +204,6 @@ main(void)
 {
 	Suite *s = suite_create("jtext");
 	TCase *tc = tcase_create("jtext");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, test_good, 0,
@@ -220,9 +219,5 @@ main(void)
 	tcase_add_test(tc, test_members);
 	tcase_add_test(tc, test_unquote);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? 0 : 1;
+	return run_suite(s);
 }

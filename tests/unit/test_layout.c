@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "layout.h"
+#include "run_suite.h"
 
 #define ID "f47ac10b-58cc-4372-a567-0e02b2c3d479"
 
@@ -214,8 +215,6 @@ main(void)
 {
 	Suite *s = suite_create("layout");
 	TCase *tc = tcase_create("layout");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 30);
 	tcase_add_test(tc, test_minute);
@@ -228,9 +227,5 @@ main(void)
 	    (int)(sizeof(bad_entries) / sizeof(bad_entries[0])));
 	tcase_add_test(tc, test_names);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

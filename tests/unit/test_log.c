@@ -11,6 +11,7 @@
 #include "io.h"
 #include "json.h"
 #include "log.h"
+#include "run_suite.h"
 #include "utf8.h"
 
 static char dir[64];
@@ -321,8 +322,6 @@ main(void)
 {
 	Suite *s = suite_create("log");
 	TCase *tc = tcase_create("log");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -334,9 +333,5 @@ main(void)
 	tcase_add_loop_test(tc, test_hostile, 0, 2);
 	tcase_add_test(tc, test_reopen);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "loop.h"
+#include "run_suite.h"
 
 static struct loop *l;
 
@@ -328,8 +329,6 @@ main(void)
 {
 	Suite *s = suite_create("loop");
 	TCase *tc = tcase_create("loop");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -345,9 +344,5 @@ main(void)
 	tcase_add_test(tc, test_defer_no_starving);
 	tcase_add_test(tc, test_run_stop);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

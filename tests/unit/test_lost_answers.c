@@ -14,6 +14,7 @@
 #include "live_store.h"
 #include "repair.h"
 #include "rules.h"
+#include "run_suite.h"
 #include "scenario.h"
 #include "submit.h"
 
@@ -697,8 +698,6 @@ int
 main(void)
 {
 	Suite *s = suite_create("lost_answers");
-	SRunner *sr;
-	int failed;
 
 	tcase_add_loop_test(add_case(s, "writes"), test_each_write, 0,
 	    (int)nscenarios);
@@ -713,9 +712,5 @@ main(void)
 	tcase_add_test(add_case(s, "entry"), test_entry_refused);
 	tcase_add_test(add_case(s, "output"), test_output_of_a_stale_attempt);
 	tcase_add_test(add_case(s, "race"), test_race);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -10,6 +10,7 @@
 
 #include "../../qo-monitor/metrics.h"
 #include "io.h"
+#include "run_suite.h"
 #include "s3.h"
 #include "utf8.h"
 #include "xalloc.h"
@@ -391,8 +392,6 @@ main(void)
 {
 	Suite *s = suite_create("monitor_metrics");
 	TCase *tc = tcase_create("metrics");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_values);
@@ -400,9 +399,5 @@ main(void)
 	tcase_add_test(tc, test_manual);
 	tcase_add_test(tc, test_hostile);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

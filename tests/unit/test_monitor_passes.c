@@ -12,6 +12,7 @@
 #include "fsck.h"
 #include "log.h"
 #include "monitor_fixture.h"
+#include "run_suite.h"
 #include "scenario.h"
 #include "sig.h"
 #include "submit.h"
@@ -643,8 +644,6 @@ main(void)
 {
 	Suite *s = suite_create("monitor_passes");
 	TCase *tc = tcase_create("passes"), *pure = tcase_create("pure");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -666,9 +665,5 @@ main(void)
 	tcase_add_test(pure, test_jump);
 	tcase_add_test(pure, test_later);
 	suite_add_tcase(s, pure);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -13,6 +13,7 @@
 #include "../../qo-monitor/recover.h"
 #include "log.h"
 #include "monitor_fixture.h"
+#include "run_suite.h"
 #include "scenario.h"
 #include "sig.h"
 #include "uuid.h"
@@ -304,8 +305,6 @@ main(void)
 {
 	Suite *s = suite_create("monitor_recover");
 	TCase *tc = tcase_create("recover");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -318,9 +317,5 @@ main(void)
 	tcase_add_loop_test(tc, test_words, 0,
 	    (int)(sizeof(bad) / sizeof(bad[0])));
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -21,6 +21,7 @@
 #include "hash.h"
 #include "log.h"
 #include "monitor_fixture.h"
+#include "run_suite.h"
 #include "sig.h"
 #include "submit.h"
 #include "xalloc.h"
@@ -689,8 +690,6 @@ main(void)
 {
 	Suite *s = suite_create("monitor_retention");
 	TCase *tc = tcase_create("retention"), *pure = tcase_create("pure");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 300);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -709,9 +708,5 @@ main(void)
 	suite_add_tcase(s, tc);
 	tcase_add_test(pure, test_judge);
 	suite_add_tcase(s, pure);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -14,6 +14,7 @@
 #include "log.h"
 #include "monitor_fixture.h"
 #include "rfc3339.h"
+#include "run_suite.h"
 #include "schedule_fire.h"
 #include "schedule_ops.h"
 #include "sig.h"
@@ -365,11 +366,5 @@ suite(void)
 int
 main(void)
 {
-	SRunner *sr = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite());
 }

@@ -22,6 +22,7 @@
 #include "monitor_fixture.h"
 #include "proc.h"
 #include "role.h"
+#include "run_suite.h"
 #include "scenario.h"
 #include "sig.h"
 
@@ -328,8 +329,6 @@ main(void)
 {
 	Suite *s = suite_create("monitor_supervised");
 	TCase *tc = tcase_create("supervised");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -339,9 +338,5 @@ main(void)
 	tcase_add_test(tc, test_replaced);
 	tcase_add_test(tc, test_port_taken);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "notify.h"
+#include "run_suite.h"
 
 /* A socket as systemd has one; name is what NOTIFY_SOCKET says. */
 static int
@@ -173,8 +174,6 @@ main(void)
 {
 	Suite *s = suite_create("notify");
 	TCase *tc = tcase_create("notify");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, test_send, 0, 2);
@@ -183,9 +182,5 @@ main(void)
 	tcase_add_test(tc, test_full);
 	tcase_add_test(tc, test_watchdog);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

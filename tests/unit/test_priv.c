@@ -17,6 +17,7 @@
 #include "io.h"
 #include "priv.h"
 #include "proc.h"
+#include "run_suite.h"
 
 static const char none[] = "0000000000000000";
 /* CHOWN, KILL, SETGID, SETUID */
@@ -268,8 +269,6 @@ main(int argc, char **argv)
 {
 	Suite *s;
 	TCase *tc;
-	SRunner *sr;
-	int failed;
 
 	if (argc > 1)
 		return child_main(argv[1]);
@@ -285,9 +284,5 @@ main(int argc, char **argv)
 	tcase_add_test(tc, test_without);
 	tcase_add_test(tc, test_inheritable);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

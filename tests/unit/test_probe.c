@@ -10,6 +10,7 @@
 #include "fake_s3.h"
 #include "live_store.h"
 #include "probe.h"
+#include "run_suite.h"
 #include "sig.h"
 
 #define nitems(a) (sizeof(a) / sizeof((a)[0]))
@@ -188,8 +189,6 @@ main(void)
 {
 	Suite *s = suite_create("probe");
 	TCase *tc = tcase_create("probe");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, test_real_store, 0, 2);
@@ -197,9 +196,5 @@ main(void)
 	tcase_add_loop_test(tc, test_fault, 0, (int)nitems(cases));
 	tcase_add_test(tc, test_verdict);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

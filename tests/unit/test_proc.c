@@ -16,6 +16,7 @@
 
 #include "io.h"
 #include "proc.h"
+#include "run_suite.h"
 #include "sig.h"
 
 #define SELF "/proc/self/exe"
@@ -565,8 +566,6 @@ main(int argc, char **argv)
 {
 	Suite *s;
 	TCase *tc;
-	SRunner *sr;
-	int failed;
 
 	if (argc > 1)
 		return child_main(argv);
@@ -589,9 +588,5 @@ main(int argc, char **argv)
 	tcase_add_test(tc, test_describe);
 	tcase_add_test(tc, test_backoff);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../qo/cmd.h"
+#include "run_suite.h"
 
 #define nitems(a) (sizeof(a) / sizeof((a)[0]))
 #define ARGS_MAX  16
@@ -182,8 +183,6 @@ main(void)
 {
 	Suite *s = suite_create("qo_opt");
 	TCase *tc = tcase_create("qo_opt");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, test_forms, 0, 6);
@@ -192,9 +191,5 @@ main(void)
 	tcase_add_test(tc, test_table);
 	tcase_add_test(tc, test_exit);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

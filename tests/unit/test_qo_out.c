@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../../qo/out.h"
+#include "run_suite.h"
 
 #define nitems(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -221,8 +222,6 @@ main(void)
 {
 	Suite *s = suite_create("qo_out");
 	TCase *tc = tcase_create("qo_out");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, test_escape, 0, (int)nitems(escapes));
@@ -232,9 +231,5 @@ main(void)
 	tcase_add_test(tc, test_members);
 	tcase_add_test(tc, test_duration);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

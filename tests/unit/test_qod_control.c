@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../../qod/control.h"
+#include "run_suite.h"
 
 #define LONG_LEN ((size_t)3 << 20)
 
@@ -490,8 +491,6 @@ main(void)
 {
 	Suite *s = suite_create("qod_control");
 	TCase *tc = tcase_create("control");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -512,9 +511,5 @@ main(void)
 	tcase_add_test(tc, a_dead_socket_is_replaced);
 	tcase_add_test(tc, what_is_no_socket_stays);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../../qod/pidfile.h"
+#include "run_suite.h"
 
 static char path[256];
 
@@ -115,8 +116,6 @@ main(void)
 {
 	Suite *s = suite_create("qod_pidfile");
 	TCase *tc = tcase_create("qod_pidfile");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -125,9 +124,5 @@ main(void)
 	tcase_add_test(tc, test_replaced);
 	tcase_add_test(tc, test_no_place);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -6,6 +6,7 @@
 #include <sysexits.h>
 
 #include "../../qod/rules.h"
+#include "run_suite.h"
 
 #define EXITED(n)   ((n) << 8)
 #define SIGNALED(n) (n)
@@ -128,8 +129,6 @@ main(void)
 {
 	Suite *s = suite_create("qod_rules");
 	TCase *tc = tcase_create("qod_rules");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, test_death, 0, NDEATHS);
@@ -139,9 +138,5 @@ main(void)
 	tcase_add_loop_test(tc, test_stop, 0, NSTOPS);
 	tcase_add_test(tc, test_workers);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

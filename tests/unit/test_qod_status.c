@@ -13,6 +13,7 @@
 #include "../../qod/status.h"
 #include "json.h"
 #include "qodstatus.h"
+#include "run_suite.h"
 
 static struct qod q;
 static struct generation gen;
@@ -258,8 +259,6 @@ main(void)
 {
 	Suite *s = suite_create("qod_status");
 	TCase *tc = tcase_create("status");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -270,9 +269,5 @@ main(void)
 	tcase_add_test(tc, it_is_bounded);
 	tcase_add_test(tc, handlers_are_summed_up);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

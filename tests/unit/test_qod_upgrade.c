@@ -15,6 +15,7 @@
 #include "../../qod/roles.h"
 #include "../../qod/upgrade.h"
 #include "io.h"
+#include "run_suite.h"
 
 #define TASK  "00000000-0000-4000-8000-00000000000a"
 #define LEASE "00000000-0000-4000-9000-00000000000b"
@@ -224,8 +225,6 @@ main(void)
 {
 	Suite *s = suite_create("qod_upgrade");
 	TCase *tc = tcase_create("qod_upgrade");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_round_trip);
@@ -233,9 +232,5 @@ main(void)
 	    (int)(sizeof(broken) / sizeof(broken[0])));
 	tcase_add_test(tc, test_strange_lines);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -7,6 +7,7 @@
 
 #include "qodstatus.h"
 #include "rfc3339.h"
+#include "run_suite.h"
 
 static const char whole[] =
     "{\"ok\":true,\"version\":\"0.1.0\",\"pid\":12,\"uptime_ms\":3000,"
@@ -143,17 +144,11 @@ main(void)
 {
 	Suite *s = suite_create("qodstatus");
 	TCase *tc = tcase_create("qodstatus");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, all_is_read);
 	tcase_add_test(tc, half_of_it);
 	tcase_add_test(tc, results);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "reply.h"
+#include "run_suite.h"
 
 #define MAX ((size_t)1 << 20)
 
@@ -318,11 +319,5 @@ suite(void)
 int
 main(void)
 {
-	SRunner *sr = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? 0 : 1;
+	return run_suite(suite());
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "retry.h"
+#include "run_suite.h"
 
 static struct qo_retry_policy
 policy(enum qo_retry_kind kind, double jitter)
@@ -178,8 +179,6 @@ main(void)
 {
 	Suite *s = suite_create("retry");
 	TCase *tc = tcase_create("retry");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 30);
 	tcase_add_test(tc, test_defaults);
@@ -192,9 +191,5 @@ main(void)
 	tcase_add_test(tc, test_full_jitter);
 	tcase_add_test(tc, test_random);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

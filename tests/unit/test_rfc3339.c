@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "rfc3339.h"
+#include "run_suite.h"
 
 /* One text, what it means, and how it is printed back. */
 static const struct {
@@ -230,8 +231,6 @@ main(void)
 {
 	Suite *s = suite_create("rfc3339");
 	TCase *tc = tcase_create("rfc3339");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, test_good, 0,
@@ -245,9 +244,5 @@ main(void)
 	tcase_add_test(tc, test_httpdate);
 	tcase_add_test(tc, test_amzdate);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -11,6 +11,7 @@
 #include "log.h"
 #include "proc.h"
 #include "role.h"
+#include "run_suite.h"
 
 /*
  * The child: this program again, with a role.  It writes a line on stdout for
@@ -535,8 +536,6 @@ main(int argc, char **argv)
 {
 	Suite *s;
 	TCase *tc;
-	SRunner *sr;
-	int failed;
 
 	if (argc > 1)
 		return child_main(argc, argv);
@@ -555,9 +554,5 @@ main(int argc, char **argv)
 	tcase_add_test(tc, test_flood);
 	tcase_add_test(tc, test_title);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -20,6 +20,7 @@
 #include "live_store.h"
 #include "proc.h"
 #include "role.h"
+#include "run_suite.h"
 #include "xalloc.h"
 
 struct store {
@@ -414,8 +415,6 @@ main(void)
 {
 	Suite *s = suite_create("role_store");
 	TCase *tc = tcase_create("role_store");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 240);
 	tcase_add_test(tc, test_serve);
@@ -425,9 +424,5 @@ main(void)
 	tcase_add_test(tc, test_orphan_that_stood_still);
 	tcase_add_test(tc, test_refused);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -3,6 +3,7 @@
 
 #include "proc.h"
 #include "run_fixture.h"
+#include "run_suite.h"
 
 /* Answers every task with its own line. */
 #define ECHO                                                            \
@@ -686,11 +687,5 @@ suite(void)
 int
 main(void)
 {
-	SRunner *sr = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? 0 : 1;
+	return run_suite(suite());
 }

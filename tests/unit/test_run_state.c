@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "run_fixture.h"
+#include "run_suite.h"
 
 /* Which one */
 
@@ -558,11 +559,5 @@ suite(void)
 int
 main(void)
 {
-	SRunner *sr = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? 0 : 1;
+	return run_suite(suite());
 }

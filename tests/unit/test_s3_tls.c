@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "run_suite.h"
 #include "s3_fixture.h"
 
 #define nitems(a) (sizeof(a) / sizeof((a)[0]))
@@ -464,8 +465,6 @@ main(void)
 {
 	Suite *s = suite_create("s3_tls");
 	TCase *tc = tcase_create("s3_tls");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -477,9 +476,5 @@ main(void)
 	tcase_add_test(tc, test_environment);
 	tcase_add_loop_test(tc, test_redirect, 0, (int)nitems(redirects));
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

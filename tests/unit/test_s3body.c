@@ -5,6 +5,7 @@
 
 #include "buf.h"
 #include "err.h"
+#include "run_suite.h"
 #include "s3body.h"
 
 #define NS " xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\""
@@ -169,10 +170,8 @@ END_TEST
 int
 main(void)
 {
-	SRunner *sr;
 	Suite *s;
 	TCase *tc;
-	int failed;
 
 	s = suite_create("s3body");
 	tc = tcase_create("s3body");
@@ -186,9 +185,5 @@ main(void)
 	tcase_add_test(tc, test_lifecycle);
 	tcase_add_test(tc, test_location);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

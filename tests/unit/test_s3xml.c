@@ -5,6 +5,7 @@
 
 #include "buf.h"
 #include "err.h"
+#include "run_suite.h"
 #include "s3xml.h"
 
 static struct qo_s3xml *parser;
@@ -621,10 +622,8 @@ END_TEST
 int
 main(void)
 {
-	SRunner *sr;
 	Suite *s;
 	TCase *tc;
-	int failed;
 
 	s = suite_create("s3xml");
 	tc = tcase_create("s3xml");
@@ -652,9 +651,5 @@ main(void)
 	tcase_add_test(tc, test_pages);
 	tcase_add_test(tc, test_free_null);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -10,6 +10,7 @@
 #include "admin.h"
 #include "commit.h"
 #include "live_store.h"
+#include "run_suite.h"
 #include "s3_fixture.h"
 #include "scan.h"
 #include "submit.h"
@@ -431,8 +432,6 @@ main(void)
 	Suite *s = suite_create("scan");
 	TCase *tc = tcase_create("scan");
 	TCase *pure = tcase_create("walk");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -446,9 +445,5 @@ main(void)
 	tcase_set_timeout(pure, 60);
 	tcase_add_loop_test(pure, test_circles, 0, (int)nitems(circles));
 	suite_add_tcase(s, pure);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -17,6 +17,7 @@
 #include "live_store.h"
 #include "rfc3339.h"
 #include "rules.h"
+#include "run_suite.h"
 #include "schedule_fire.h"
 #include "schedule_ops.h"
 #include "walk.h"
@@ -767,11 +768,5 @@ suite(void)
 int
 main(void)
 {
-	SRunner *sr = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite());
 }

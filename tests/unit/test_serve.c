@@ -15,6 +15,7 @@
 #include "io.h"
 #include "json.h"
 #include "qo.h"
+#include "run_suite.h"
 
 /* The handler under test: what the task's type says. */
 
@@ -593,8 +594,6 @@ main(void)
 {
 	Suite *s = suite_create("serve");
 	TCase *tc = tcase_create("serve");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_members);
@@ -613,9 +612,5 @@ main(void)
 	tcase_add_loop_test(tc, test_by_hand, 0,
 	    (int)(sizeof(by_hand) / sizeof(by_hand[0])));
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? 0 : 1;
+	return run_suite(s);
 }

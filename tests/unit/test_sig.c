@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "run_suite.h"
 #include "sig.h"
 
 static bool
@@ -180,8 +181,6 @@ main(void)
 {
 	Suite *s = suite_create("sig");
 	TCase *tc = tcase_create("sig");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, NULL);
@@ -194,9 +193,5 @@ main(void)
 	tcase_add_test(tc, test_pipe_and_ignored);
 	tcase_add_test(tc, test_reset);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -7,6 +7,7 @@
 
 #include <check.h>
 
+#include "run_suite.h"
 #include "sigv4.h"
 
 #define AK    "AKIAIOSFODNN7EXAMPLE"
@@ -428,8 +429,6 @@ main(void)
 {
 	Suite *s = suite_create("sigv4");
 	TCase *tc = tcase_create("sigv4");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -446,9 +445,5 @@ main(void)
 	tcase_add_loop_test(tc, test_path, 0, N(paths));
 	tcase_add_test(tc, test_full);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

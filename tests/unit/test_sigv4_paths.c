@@ -10,6 +10,7 @@
 #include <check.h>
 
 #include "hash.h"
+#include "run_suite.h"
 #include "sigv4_verify.h"
 
 #define SECRET "0123456789abcdefghijklmnopqrstuvwxyzABCD"
@@ -94,15 +95,9 @@ main(void)
 {
 	Suite *s = suite_create("sigv4_paths");
 	TCase *tc = tcase_create("paths");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 30);
 	tcase_add_test(tc, test_34_same_number_of_hashes);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -12,6 +12,7 @@
 #include <yyjson.h>
 
 #include "hash.h"
+#include "run_suite.h"
 #include "sigv4.h"
 #include "xalloc.h"
 
@@ -379,8 +380,6 @@ main(void)
 {
 	Suite *s = suite_create("sigv4 vectors");
 	TCase *tc = tcase_create("vectors");
-	SRunner *sr;
-	int failed;
 
 	if ((shared = getenv("QO_SHARED")) == NULL)
 		shared = "../shared";
@@ -388,9 +387,5 @@ main(void)
 	tcase_add_test(tc, test_aws_suite);
 	tcase_add_test(tc, test_boto_suite);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

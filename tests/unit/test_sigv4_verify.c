@@ -3,6 +3,7 @@
 
 #include <check.h>
 
+#include "run_suite.h"
 #include "sigv4_verify.h"
 #include "uri.h"
 
@@ -703,8 +704,6 @@ main(void)
 {
 	Suite *s = suite_create("sigv4_verify");
 	TCase *tc = tcase_create("verify");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -727,9 +726,5 @@ main(void)
 	tcase_add_test(tc, test_most_params);
 	tcase_add_test(tc, test_faults);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -12,6 +12,7 @@
 #include "faultproxy.h"
 #include "live_store.h"
 #include "rules.h"
+#include "run_suite.h"
 #include "scenario.h"
 
 #define nitems(a)   (sizeof(a) / sizeof((a)[0]))
@@ -112,16 +113,10 @@ main(void)
 {
 	Suite *s = suite_create("slow_walk");
 	TCase *tc = tcase_create("slow_walk");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, test_over_a_minute, 0, (int)nitems(walks));
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

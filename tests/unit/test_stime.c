@@ -1,6 +1,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "run_suite.h"
 #include "stime.h"
 
 #define SEC  QO_US_PER_SEC
@@ -275,8 +276,6 @@ main(void)
 {
 	Suite *s = suite_create("stime");
 	TCase *tc = tcase_create("stime");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 30);
 	tcase_add_test(tc, test_unknown_at_first);
@@ -292,9 +291,5 @@ main(void)
 	tcase_add_test(tc, test_skew);
 	tcase_add_test(tc, test_replace);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -12,6 +12,7 @@
 #include "../../qo-store/replay.h"
 #include "../../qo-store/token.h"
 #include "io.h"
+#include "run_suite.h"
 
 #define nitems(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -370,8 +371,6 @@ main(void)
 {
 	Suite *s = suite_create("access");
 	TCase *tc = tcase_create("access");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 30);
 	tcase_add_loop_test(tc, test_access, 0, (int)nitems(cases));
@@ -385,9 +384,5 @@ main(void)
 	tcase_add_test(tc, test_33_replay);
 	tcase_add_test(tc, test_tokens);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 #include <sys/file.h>
 
+#include "run_suite.h"
 #include "store_fixture.h"
 
 #define LARGE (DB_INLINE_MAX + 5000)
@@ -250,10 +251,8 @@ END_TEST
 int
 main(void)
 {
-	SRunner *sr;
 	Suite *s;
 	TCase *tc;
-	int failed;
 
 	s = suite_create("store_check");
 	tc = tcase_create("store_check");
@@ -267,9 +266,5 @@ main(void)
 	tcase_add_test(tc, test_backup_refuses);
 	tcase_add_test(tc, test_no_unlink_during_backup);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -11,6 +11,7 @@
  *
  * QO_CRASH_IMAGES sets how many images are tried (default 300).
  */
+#include "run_suite.h"
 #include "store_fixture.h"
 #include "../../qo-store/db_int.h"
 #include "crash_vfs.h"
@@ -602,10 +603,8 @@ END_TEST
 int
 main(void)
 {
-	SRunner *sr;
 	Suite *s;
 	TCase *tc;
-	int failed;
 
 	s = suite_create("store_crash");
 	tc = tcase_create("store_crash");
@@ -617,9 +616,5 @@ main(void)
 	tcase_add_loop_test(tc, test_40_failing_disk, 0,
 	    (int)(sizeof(faults) / sizeof(faults[0])));
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

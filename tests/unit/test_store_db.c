@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 #include <sys/resource.h>
 
+#include "run_suite.h"
 #include "store_fixture.h"
 
 static size_t
@@ -738,10 +739,8 @@ END_TEST
 int
 main(void)
 {
-	SRunner *sr;
 	Suite *s;
 	TCase *tc;
-	int failed;
 
 	s = suite_create("store_db");
 	tc = tcase_create("store_db");
@@ -772,9 +771,5 @@ main(void)
 	tcase_add_test(tc, test_close_finishes);
 	tcase_add_test(tc, test_submit_while_closing);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -1,4 +1,5 @@
 /* Listings against a plain model: every page size, prefix and delimiter. */
+#include "run_suite.h"
 #include "store_fixture.h"
 
 #define PAGE_TEXT 65536
@@ -452,10 +453,8 @@ END_TEST
 int
 main(void)
 {
-	SRunner *sr;
 	Suite *s;
 	TCase *tc;
-	int failed;
 
 	s = suite_create("store_list");
 	tc = tcase_create("store_list");
@@ -467,9 +466,5 @@ main(void)
 	tcase_add_loop_test(tc, test_versions_against_model, 0, 4);
 	tcase_add_test(tc, test_versions_after_removed);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include "../../qo-store/db_int.h"
+#include "run_suite.h"
 #include "store_fixture.h"
 
 /* A writer beside the store: while it holds the lock no group commits. */
@@ -104,10 +105,8 @@ END_TEST
 int
 main(void)
 {
-	SRunner *sr;
 	Suite *s;
 	TCase *tc;
-	int failed;
 
 	s = suite_create("store_read");
 	tc = tcase_create("store_read");
@@ -117,9 +116,5 @@ main(void)
 	tcase_add_test(tc, test_turn_is_one_moment);
 	tcase_add_test(tc, test_nothing_stays_open);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

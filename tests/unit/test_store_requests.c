@@ -9,6 +9,7 @@
 #include "../../qo-store/pool.h"
 #include "../../qo-store/range.h"
 #include "../../qo-store/route.h"
+#include "run_suite.h"
 
 #define nitems(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -360,8 +361,6 @@ main(void)
 {
 	Suite *s = suite_create("requests");
 	TCase *tc = tcase_create("requests");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 30);
 	tcase_add_loop_test(tc, test_range, 0, (int)nitems(ranges));
@@ -376,9 +375,5 @@ main(void)
 	tcase_add_test(tc, test_meta);
 	tcase_add_test(tc, test_pool);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -6,6 +6,7 @@
 
 #include "../../qo-store/cors.h"
 #include "../../qo-store/lifecycle.h"
+#include "run_suite.h"
 
 #define nitems(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -202,8 +203,6 @@ main(void)
 {
 	Suite *s = suite_create("rules");
 	TCase *tc = tcase_create("rules");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 30);
 	tcase_add_loop_test(tc, test_cors_match, 0, (int)nitems(asked));
@@ -212,9 +211,5 @@ main(void)
 	tcase_add_test(tc, test_lifecycle_round_trip);
 	tcase_add_loop_test(tc, test_lifecycle, 0, (int)nitems(lifecycles));
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -1,6 +1,7 @@
 /* Multipart uploads and lifecycle steps. */
 #include "encode.h"
 #include "hash.h"
+#include "run_suite.h"
 #include "store_fixture.h"
 
 #define MIB ((size_t)1024 * 1024)
@@ -447,10 +448,8 @@ END_TEST
 int
 main(void)
 {
-	SRunner *sr;
 	Suite *s;
 	TCase *tc;
-	int failed;
 
 	s = suite_create("store_upload");
 	tc = tcase_create("store_upload");
@@ -465,9 +464,5 @@ main(void)
 	tcase_add_test(tc, test_lifecycle_current);
 	tcase_add_test(tc, test_lifecycle_uploads);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <sqlite3.h>
 
+#include "run_suite.h"
 #include "store_fixture.h"
 
 #define MIB ((size_t)1024 * 1024)
@@ -281,8 +282,6 @@ main(void)
 {
 	Suite *s = suite_create("store_usage");
 	TCase *tc = tcase_create("usage");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -293,9 +292,5 @@ main(void)
 	tcase_add_test(tc, test_from_format_1);
 	tcase_add_test(tc, test_wrong_count_is_found);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

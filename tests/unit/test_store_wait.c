@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "../../qo-store/wait.h"
+#include "run_suite.h"
 
 #define nitems(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -201,8 +202,6 @@ main(void)
 {
 	Suite *s = suite_create("wait");
 	TCase *tc = tcase_create("wait");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 30);
 	tcase_add_loop_test(tc, test_parse, 0, (int)nitems(texts));
@@ -212,9 +211,5 @@ main(void)
 	tcase_add_test(tc, test_limit);
 	tcase_add_test(tc, test_ring);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

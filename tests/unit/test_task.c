@@ -6,6 +6,7 @@
 #include "io.h"
 #include "json_doc.h"
 #include "layout.h"
+#include "run_suite.h"
 #include "task.h"
 
 #define ID "f47ac10b-58cc-4372-a567-0e02b2c3d479"
@@ -532,8 +533,6 @@ main(void)
 {
 	Suite *s = suite_create("task");
 	TCase *tc = tcase_create("task");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_defaults);
@@ -551,9 +550,5 @@ main(void)
 	tcase_add_test(tc, test_status_names);
 	tcase_add_test(tc, test_naughty_strings);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

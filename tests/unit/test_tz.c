@@ -9,6 +9,7 @@
 
 #include "buf.h"
 #include "io.h"
+#include "run_suite.h"
 #include "tz.h"
 #include "tzrule.h"
 
@@ -359,11 +360,5 @@ suite(void)
 int
 main(void)
 {
-	SRunner *sr = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite());
 }

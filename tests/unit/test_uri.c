@@ -3,6 +3,7 @@
 
 #include <check.h>
 
+#include "run_suite.h"
 #include "uri.h"
 
 static struct buf out;
@@ -181,8 +182,6 @@ main(void)
 {
 	Suite *s = suite_create("uri");
 	TCase *tc = tcase_create("uri");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 30);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -196,9 +195,5 @@ main(void)
 	tcase_add_test(tc, test_next);
 	tcase_add_test(tc, test_parse);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

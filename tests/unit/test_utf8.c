@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "run_suite.h"
 #include "utf8.h"
 
 /* Writes cp as UTF-8 would, also when it must not be written. */
@@ -93,17 +94,11 @@ main(void)
 {
 	Suite *s = suite_create("utf8");
 	TCase *tc = tcase_create("utf8");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_all_code_points);
 	tcase_add_test(tc, test_stray);
 	tcase_add_test(tc, test_length);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "run_suite.h"
 #include "uuid.h"
 
 static const char *const good[] = {
@@ -176,8 +177,6 @@ main(void)
 {
 	Suite *s = suite_create("uuid");
 	TCase *tc = tcase_create("uuid");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 30);
 	tcase_add_loop_test(tc, test_good, 0,
@@ -192,9 +191,5 @@ main(void)
 	    (int)(sizeof(derived) / sizeof(derived[0])));
 	tcase_add_test(tc, test_derive_unambiguous);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

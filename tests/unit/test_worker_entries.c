@@ -4,6 +4,7 @@
 
 #include "../../qo-worker/entries.h"
 #include "../../qo-worker/shards.h"
+#include "run_suite.h"
 
 static struct qo_mono now = { 1000 * QO_US_PER_SEC };
 
@@ -466,8 +467,6 @@ main(void)
 {
 	Suite *s = suite_create("worker: entries, shards");
 	TCase *tc = tcase_create("entries");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, one_entry_is_one_candidate);
@@ -488,9 +487,5 @@ main(void)
 	tcase_add_test(tc, processes_divide_the_shards);
 	tcase_add_test(tc, shards_that_are_not_configured_are_nobodys);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -5,6 +5,7 @@
 
 #include "../../qo-worker/poll.h"
 #include "live_store.h"
+#include "run_suite.h"
 
 #define INFLIGHT 64
 
@@ -327,8 +328,6 @@ main(void)
 {
 	Suite *s = suite_create("worker: poll");
 	TCase *tc = tcase_create("live");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 200);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -340,9 +339,5 @@ main(void)
 	tcase_add_test(tc, others_are_helped_after_the_grace);
 	tcase_add_test(tc, the_sated_ask_nothing);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

@@ -8,6 +8,7 @@
 #include "live_store.h"
 #include "repair.h"
 #include "rules.h"
+#include "run_suite.h"
 #include "scenario.h"
 
 #define LEASE_MS 60000
@@ -120,17 +121,11 @@ main(void)
 {
 	Suite *s = suite_create("wrong_clock");
 	TCase *tc = tcase_create("wrong_clock");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, test_starts_wrong, 0, 2);
 	tcase_add_loop_test(tc, test_steps, 0, 2);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }

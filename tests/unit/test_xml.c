@@ -5,6 +5,7 @@
 
 #include "buf.h"
 #include "err.h"
+#include "run_suite.h"
 #include "xml.h"
 
 #define DOC_MAX  65536
@@ -393,10 +394,8 @@ END_TEST
 int
 main(void)
 {
-	SRunner *sr;
 	Suite *s;
 	TCase *tc;
-	int failed;
 
 	s = suite_create("xml");
 	tc = tcase_create("xml");
@@ -417,9 +416,5 @@ main(void)
 	tcase_add_test(tc, test_escape_comes_back);
 	tcase_add_test(tc, test_can_carry);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(s);
 }
