@@ -85,7 +85,7 @@ serve(int listener, int go)
 			n = write(fd, answer, sizeof(answer) - 1);
 		close(fd);
 	}
-	_exit(n == -1);
+	_exit(n == -1 ? 1 : 0);
 }
 
 static void
