@@ -14,10 +14,10 @@
 #include <stdbool.h>
 
 /* Kills the strays among our children; running tells whether an attempt with
- * that lease, or that instance, is there (NULL: any).  Only children that nobody waits for are looked
- * at, and they can not be anybody else: nobody but us could have reaped
- * them.  True: one was just executing another program, or has no environment
- * at all, and should be looked at again soon. */
+ * that lease, or that instance, is there (NULL: any).  Only children that
+ * nobody waits for are looked at, and they can not be anybody else: nobody but
+ * us could have reaped them.  True: one was just executing another program, or
+ * has no environment at all, and should be looked at again soon. */
 bool stray_sweep(bool (*running)(void *arg, const char *owner), void *arg);
 
 #endif
