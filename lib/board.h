@@ -5,12 +5,12 @@
  * The file has a directory, which qod alone writes, and a row of areas, one
  * for each process, each with counters, a row for each handler section (and one
  * for all other tasks, board_rows.h) and a slot for each task that may run at
- * once.  qod makes areas and hands one to
- * each child; the child alone, and one thread of it, writes there (all else
- * is mapped read-only); qod, the monitor (metrics) and `qo top` (through qod)
- * read.  No reader trusts a size or a string that a child could have spoilt.
- * Numbers are atomics; a slot and what has text is a cell (cell.h).  A process
- * that runs alone has an area in memory of its own.
+ * once.  qod makes areas and hands one to each child; the child alone, and one
+ * thread of it, writes there (all else is mapped read-only); qod, the monitor
+ * (metrics) and `qo top` (through qod) read.  No reader trusts a size or a
+ * string that a child could have spoilt.  Numbers are atomics; a slot and what
+ * has text is a cell (cell.h).  A process that runs alone has an area in memory
+ * of its own.
  *
  * A slot is set before the claim of its task is sent and cleared after its
  * commit is known.  A process that is killed inside either leaves what was
