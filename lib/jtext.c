@@ -1,7 +1,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "encode.h"
 #include "jtext.h"
 #include "utf8.h"
 
@@ -38,6 +37,20 @@ is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
+/* Not that of encode.h: a user's program, into which this is linked, would have
+ * the other names of that module, too. */
+static int
+hex_value(char c)
+{
+	if (is_digit(c))
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
 static void
 space(struct scan *s)
 {
@@ -54,7 +67,7 @@ hex4(const char *p, const char *end)
 	if (end - p < 4)
 		return -1;
 	for (i = 0; i < 4; i++) {
-		d = hex_digit(p[i]);
+		d = hex_value(p[i]);
 		if (d == -1)
 			return -1;
 		v = v * 16 + d;
