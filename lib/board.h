@@ -91,6 +91,9 @@ enum board_gauge {
 };
 #define BOARD_ENDS (BOARD_LOST - BOARD_COMPLETED + 1)
 
+/* As people see it, "claimed"; NULL: has no name here. */
+const char *board_counter_name(unsigned counter);
+
 struct board;      /* all of it; qod and readers */
 struct board_area; /* one process's */
 

@@ -18,17 +18,6 @@ struct counter {
 	const char *help;
 };
 
-static const char *const outcomes[BOARD_ENDS] = {
-	[BOARD_COMPLETED - BOARD_COMPLETED] = "completed",
-	[BOARD_FAILED - BOARD_COMPLETED] = "failed",
-	[BOARD_RETRIED - BOARD_COMPLETED] = "retried",
-	[BOARD_RESCHEDULED - BOARD_COMPLETED] = "rescheduled",
-	[BOARD_REQUEUED - BOARD_COMPLETED] = "requeued",
-	[BOARD_CANCELLED - BOARD_COMPLETED] = "cancelled",
-	[BOARD_EXPIRED - BOARD_COMPLETED] = "expired",
-	[BOARD_LOST - BOARD_COMPLETED] = "lost",
-};
-
 static const struct counter plain[] = {
 	{ "qo_claims_total", BOARD_CLAIMED, "Tasks claimed." },
 	{ "qo_claim_conflicts_total", BOARD_CLAIM_CONFLICTS,
@@ -73,7 +62,8 @@ add_outcomes(struct buf *b, const struct board_handler *h)
 
 	for (i = 0; i < BOARD_ENDS; i++)
 		prom_count(b, "qo_tasks_total", h->ends[i], "handler", h->name,
-		    "type", h->type, "outcome", outcomes[i], NULL);
+		    "type", h->type, "outcome",
+		    board_counter_name(BOARD_COMPLETED + i), NULL);
 }
 
 static void

@@ -54,15 +54,6 @@ what_became(const struct job *j)
 static void
 report(const struct job *j, enum board_counter became)
 {
-	static const char *const names[] = {
-		[BOARD_COMPLETED] = "completed",
-		[BOARD_FAILED] = "failed",
-		[BOARD_RETRIED] = "retried",
-		[BOARD_RESCHEDULED] = "rescheduled",
-		[BOARD_REQUEUED] = "requeued",
-		[BOARD_CANCELLED] = "cancelled",
-		[BOARD_EXPIRED] = "expired",
-	};
 	const struct qo_task *t = &j->claim.change.task;
 	bool bad = j->outcome == QO_OUTCOME_RETRY ||
 	    j->outcome == QO_OUTCOME_FAILED;
@@ -70,10 +61,10 @@ report(const struct job *j, enum board_counter became)
 
 	if (!log_wants(level))
 		return;
-	log_event(level, names[became], "task", t->id, "type", t->task_type,
-	    "attempt", LOG_NUM(t->attempt), "lease", j->claim.lease_id,
-	    "status", qo_status_name(t->status), "workflow", t->workflow_id,
-	    "error", bad ? j->result.why.message : NULL, NULL);
+	log_event(level, board_counter_name(became), "task", t->id, "type",
+	    t->task_type, "attempt", LOG_NUM(t->attempt), "lease",
+	    j->claim.lease_id, "status", qo_status_name(t->status), "workflow",
+	    t->workflow_id, "error", bad ? j->result.why.message : NULL, NULL);
 }
 
 static void

@@ -6,27 +6,6 @@
 #include "s3.h"
 #include "status.h"
 
-static const char *const counter_names[BOARD_S3_OPS] = {
-	[BOARD_CLAIMED] = "claimed",
-	[BOARD_CLAIM_CONFLICTS] = "claim_conflicts",
-	[BOARD_COMPLETED] = "completed",
-	[BOARD_FAILED] = "failed",
-	[BOARD_RETRIED] = "retried",
-	[BOARD_RESCHEDULED] = "rescheduled",
-	[BOARD_REQUEUED] = "requeued",
-	[BOARD_CANCELLED] = "cancelled",
-	[BOARD_EXPIRED] = "expired",
-	[BOARD_LOST] = "lost",
-	[BOARD_RENEWED] = "renewed",
-	[BOARD_RECLAIMED] = "reclaimed",
-	[BOARD_RECOVERED] = "recovered",
-	[BOARD_ORPHANS] = "orphans",
-	[BOARD_INDEX_REPAIRS] = "index_repairs",
-	[BOARD_RETIRED] = "retired",
-	[BOARD_SCHEDULED] = "scheduled",
-	[BOARD_S3_RETRIES] = "s3_retries",
-};
-
 static const char *const gauge_names[BOARD_GAUGES] = {
 	[BOARD_RUNNING] = "running",
 	[BOARD_SKEW_MS] = "skew_ms",
@@ -76,8 +55,8 @@ add_counters(struct buf *b, const struct board_info *info)
 
 	out_json_open(b, "counters", '{');
 	for (i = 0; i < BOARD_S3_OPS; i++)
-		if (counter_names[i] != NULL && info->counters[i] > 0)
-			out_json_int(b, counter_names[i],
+		if (board_counter_name(i) != NULL && info->counters[i] > 0)
+			out_json_int(b, board_counter_name(i),
 			    (int64_t)info->counters[i]);
 	out_json_close(b, '}');
 	out_json_open(b, "s3_requests", '{');
