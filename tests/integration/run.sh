@@ -60,4 +60,23 @@ expect unit_crashes 1 '3 passed, 1 failed' ./unit_crashes
 expect unit_silent 1 '0 passed, 1 failed' ./unit_silent
 expect sum 1 '6 passed, 1 failed' ./unit ./bad.sh ./good.sh
 
+# What failed is kept to be shown again, and nothing of the run before it.
+if [ "$(cat build/check/failed)" = "FAIL bad (1 of 2, exit status 1)
+    not ok b: broken
+    the end of its output:
+    ok a
+    not ok b: broken" ]; then
+	echo "ok kept_to_be_shown_again"
+else
+	echo "not ok kept_to_be_shown_again: $(cat build/check/failed)"
+	failures=$((failures + 1))
+fi
+expect good_again 0 '2 passed, 0 failed' ./good.sh
+if [ -e build/check/failed ]; then
+	echo "not ok nothing_kept_of_success: $(cat build/check/failed)"
+	failures=$((failures + 1))
+else
+	echo "ok nothing_kept_of_success"
+fi
+
 [ $failures -eq 0 ]
