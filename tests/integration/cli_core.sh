@@ -120,7 +120,9 @@ check no_bucket_fsck 3 '' 'no such bucket, run qo init first' "$qo" fsck
 check no_bucket_doctor 3 '' 'no such bucket, run qo init first' "$qo" doctor
 check bad_width 2 '' '--shard-width: 1 or 2, not 3' "$qo" init --shard-width 3
 check init 0 '^made the queue, shard width 2' '' "$qo" init --shard-width 2
-check init_fit 0 '^the store does what the queue needs' '' "$qo" init
+# On a busy machine it may be slow, which is a warning.
+check init_fit 0 '^(the store does what the queue needs|warn  latency )' '' \
+    "$qo" init
 check init_again 0 '^the queue is there, shard width 2' '' "$qo" init
 check init_other 5 '^bucket qo is there' 'this queue has 2, for ever' \
     "$qo" init --shard-width 1
@@ -133,7 +135,7 @@ check one_bucket 0 '^set lifecycle rules' '' \
     QO_S3_ACCESS_KEY_FILE="$tmp/data/keys" "$qo" init
 
 check doctor 0 '^pass  race-if-match' '' "$qo" doctor
-check doctor_json 0 '^\{"verdict":"pass",' '' "$qo" doctor --json
+check doctor_json 0 '^\{"verdict":"(pass"|warn".*"latency","result":"warn")' '' "$qo" doctor --json
 check fsck 0 '^0 tasks, 0 index entries .* 0 problems' '' "$qo" fsck
 check fsck_json 0 '^\{"tasks":0,.*"problems":\[\]\}$' '' "$qo" fsck --json
 check pause 0 '^paused the queue$' '' "$qo" pause
