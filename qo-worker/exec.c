@@ -8,16 +8,10 @@
 
 #include "log.h"
 #include "run_int.h"
-#include "stray.h"
 #include "xalloc.h"
 
 /* What may be around the output in a verdict. */
 #define VERDICT_AROUND ((size_t)64 << 10)
-
-/* A process between two programs shows whose it is a moment later; one that
- * never does is left alone. */
-#define SWEEPS_MAX 6
-#define SWEEP_MS   5
 
 /* The pipes of a process, by its descriptor. */
 enum {
@@ -45,37 +39,15 @@ exec_pid(const struct exec *x)
 	return x->child.pid;
 }
 
-static bool
-is_running(void *arg, const char *owner)
+bool
+exec_has(const struct execs *all, const char *lease)
 {
-	const struct handlers *h = arg;
 	const struct exec *x;
-	size_t i;
 
-	LIST_FOREACH(x, &h->execs, link)
-	if (owner == NULL || strcmp(x->run->task->lease_id, owner) == 0)
+	LIST_FOREACH(x, all, link)
+	if (lease == NULL || strcmp(x->run->task->lease_id, lease) == 0)
 		return true;
-	for (i = 0; i < h->n; i++)
-		if (serve_has(&h->sections[i], owner))
-			return true;
 	return false;
-}
-
-static void
-sweep(struct loop_timer *t)
-{
-	struct handlers *h = t->arg;
-
-	if (stray_sweep(is_running, h) && h->sweeps++ < SWEEPS_MAX)
-		loop_timer_set_ms(h->loop, t, SWEEP_MS << h->sweeps, sweep, h);
-}
-
-void
-exec_sweep(struct handlers *h)
-{
-	h->sweeps = 0;
-	h->sweep.arg = h;
-	sweep(&h->sweep);
 }
 
 static void
@@ -301,7 +273,7 @@ exited(struct reap *child, int status)
 	close_pipes(x);
 	section_drop(x->run->state->sec, x->dir);
 	x->dir = NULL;
-	exec_sweep(x->run->handlers);
+	stray_sweep(&x->run->handlers->strays);
 	judge(x, status);
 	run_over(x->run);
 }

@@ -50,13 +50,38 @@ section_of(struct handlers *h, const struct conf_handler *c)
 	return &h->sections[c - h->conf->handlers];
 }
 
-/* The end */
+/* What they leave behind */
+
+static bool
+is_known(void *arg, pid_t pid)
+{
+	(void)arg;
+	return reap_knows(pid);
+}
+
+static bool
+is_running(void *arg, const char *owner)
+{
+	const struct handlers *h = arg;
+	size_t i;
+
+	if (exec_has(&h->execs, owner))
+		return true;
+	for (i = 0; i < h->n; i++)
+		if (serve_has(&h->sections[i], owner))
+			return true;
+	return false;
+}
 
 static void
 adopted(void *arg)
 {
-	exec_sweep(arg);
+	struct handlers *h = arg;
+
+	stray_sweep(&h->strays);
 }
+
+/* The end */
 
 static void
 scratch_emptied(void *arg)
@@ -112,6 +137,9 @@ handlers_new(struct loop *l, const struct conf *conf, const char *config_path,
 	env_task_init(&h->env);
 	scratch_init(&h->scratch, scratch_emptied, h);
 	LIST_INIT(&h->execs);
+	h->strays = (struct stray){
+		.loop = l, .known = is_known, .running = is_running, .arg = h
+	};
 	reap_init(adopted, h);
 	scratch_tidy(&h->scratch);
 	if (proc_subreaper() == -1)
@@ -137,7 +165,7 @@ handlers_free(struct handlers *h)
 	for (i = 0; i < h->n; i++)
 		section_fini(&h->sections[i]);
 	free(h->sections);
-	loop_timer_del(h->loop, &h->sweep);
+	stray_fini(&h->strays);
 	loop_defer_del(h->loop, &h->notify);
 	loop_defer_del(h->loop, &h->stopped);
 	env_task_fini(&h->env);

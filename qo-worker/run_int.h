@@ -17,6 +17,7 @@
 #include "reply.h"
 #include "run.h"
 #include "scratch.h"
+#include "stray.h"
 
 #define READ_MAX ((size_t)64 << 10)
 
@@ -54,8 +55,7 @@ struct handlers {
 	struct execs execs; /* whose process runs */
 	struct scratch scratch;
 	struct env_task env;
-	struct loop_timer sweep; /* exec.c's: the next look for strays */
-	unsigned sweeps;
+	struct stray strays;
 	uint64_t instances; /* serve.c's: how many there were */
 	struct loop_task notify;
 	void (*freed)(void *arg, const struct conf_handler *c);
@@ -123,10 +123,9 @@ void run_signal(struct run *r, int signo);
 
 /* exec.c */
 void exec_start(struct run *r);
-pid_t exec_pid(const struct exec *x); /* 0: has ended */
-/* Kills what attempts that are over have left behind. */
-void exec_sweep(struct handlers *h);
-void exec_free(struct exec *x); /* NULL is fine */
+pid_t exec_pid(const struct exec *x);                      /* 0: has ended */
+bool exec_has(const struct execs *all, const char *lease); /* NULL: any */
+void exec_free(struct exec *x);                            /* NULL is fine */
 
 /* serve.c */
 void serve_init(struct section *sec);

@@ -233,7 +233,7 @@ exited(struct reap *child, int status)
 	note_death(in, how);
 	end_of_run(in, status, how);
 	instance_free(in);
-	exec_sweep(h);
+	stray_sweep(&h->strays);
 	handlers_ended(h);
 }
 

@@ -218,7 +218,7 @@ run(struct qod *q)
 	loop_timer_del(q->loop, &q->stage_timer);
 	loop_timer_del(q->loop, &q->reload_timer);
 	loop_defer_del(q->loop, &q->turn);
-	loop_io_del(q->loop, &q->signals);
+	signals_end(q);
 	command_end(q, q->gen->conf);
 	log_info("ended");
 	fini(q, q->gen->conf);

@@ -19,6 +19,7 @@
 #include "conf.h"
 #include "loop.h"
 #include "rules.h"
+#include "stray.h"
 
 struct control;
 struct qod;
@@ -138,6 +139,8 @@ struct qod {
 	/* upgrade.c */
 	pid_t checker;      /* the next binary's qod -n; 0: none */
 	bool upgrade_after; /* the reload under way */
+	/* signals.c */
+	struct stray strays; /* of workers that died */
 	/* supervise.c */
 	struct loop_io signals;
 	struct loop_task turn;

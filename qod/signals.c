@@ -57,14 +57,32 @@ qod_adjust(struct qod *q, int by)
 
 /* Signals */
 
+static bool
+is_known(void *arg, pid_t pid)
+{
+	struct qod *q = arg;
+
+	return child_by_pid(q, pid) != NULL || pid == q->checker;
+}
+
+/* What comes to us has no worker any more, and no attempt that counts.  What
+ * does not say that it is of a handler may be a child of whoever became qod. */
+static bool
+is_running(void *arg, const char *owner)
+{
+	(void)arg;
+	return owner == NULL;
+}
+
 static void
 reap(struct qod *q)
 {
 	struct child *c;
+	bool any = false;
 	int status;
 	pid_t pid;
 
-	while ((pid = proc_reap(&status)) > 0) {
+	for (; (pid = proc_reap(&status)) > 0; any = true) {
 		c = child_by_pid(q, pid);
 		if (c != NULL)
 			child_exited(c, status);
@@ -72,6 +90,8 @@ reap(struct qod *q)
 			upgrade_checked(q, status);
 		/* Else an orphan of a handler, come to be buried. */
 	}
+	if (any) /* its children may be ours now */
+		stray_sweep(&q->strays);
 }
 
 static void
@@ -134,5 +154,18 @@ signals_begin(struct qod *q)
 	if (loop_io_add(q->loop, &q->signals, sig_fd(), EPOLLIN, on_signals,
 		q) == -1)
 		fatal("signals");
+	q->strays = (struct stray){
+		.loop = q->loop,
+		.known = is_known,
+		.running = is_running,
+		.arg = q,
+	};
 	reap(q); /* those that ended while the image changed */
+}
+
+void
+signals_end(struct qod *q)
+{
+	stray_fini(&q->strays);
+	loop_io_del(q->loop, &q->signals);
 }

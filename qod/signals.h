@@ -8,5 +8,6 @@
 
 /* They are caught from now on; before READY=1 is said. */
 void signals_begin(struct qod *q);
+void signals_end(struct qod *q);
 
 #endif

@@ -7,7 +7,7 @@ import time
 import urllib.request
 
 import prom_lib
-from qo_lib import run
+from qo_lib import run, script
 from qod_lib import BIN, Qod, alive, case, eq, finish, until
 
 FAST = "[worker]\nslots = 16\n"
@@ -170,6 +170,34 @@ def _():
         q.go()
         until("completed", lambda: len(q.tasks("completed")) == 16)
         eq(len(q.lines("done")), 16)
+        eq(q.stop(), 0)
+
+
+@case("worker_killed_with_what_left_its_handlers")
+def _():
+    # Each handler leaves one outside of its group before it waits, and that
+    # one another: they too end with the worker, before the next attempt is
+    # far.
+    with Real(workers=1) as q:
+        leaver = script(q.path("leaver"), """#!/bin/sh
+cd %s
+setsid sh -c 'setsid sleep 1000 & echo $! $$ >>left; exec sleep 1000' &
+echo "$QO_TASK_ID" >>began
+while [ ! -e go ]; do sleep 0.05; done
+""" % q.dir)
+        q.write(FAST + "[handler h]\ntype = t\ncommand = %s\n" % leaver)
+        q.start()
+        q.submit(4)
+        until("4 run", lambda: len(q.lines("began")) == 4)
+        until("known", lambda: len(q.tasks("running")) == 4)
+        left = [int(p) for x in until(
+            "8 left", lambda: len(q.lines("left")) == 4 and q.lines("left"))
+                for p in x]
+        assert all(map(alive, left)), left
+        os.kill(q.pids("worker")[0], signal.SIGKILL)
+        until("gone", lambda: not any(map(alive, left)))
+        q.go()
+        until("completed", lambda: len(q.tasks("completed")) == 4)
         eq(q.stop(), 0)
 
 

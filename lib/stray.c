@@ -7,10 +7,13 @@
 
 #include "io.h"
 #include "proc.h"
-#include "reap.h"
 #include "stray.h"
 
 #define TEXT_MAX ((size_t)1 << 20)
+/* A process between two programs shows whose it is a moment later; one that
+ * never does is left alone. */
+#define LOOKS_MAX 6
+#define LOOK_MS   5
 
 /* A file below /proc; false when it can not be read. */
 static bool
@@ -44,15 +47,14 @@ owner_of(const struct buf *environment)
 
 /* True: it could not be seen whose it is. */
 static bool
-look_at(pid_t pid, struct buf *b, bool (*running)(void *arg, const char *owner),
-    void *arg)
+look_at(const struct stray *s, pid_t pid, struct buf *b)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
 	if (!slurp(path, b)) /* of another account */
 		buf_reset(b);
-	if (running(arg, owner_of(b)))
+	if (s->running(s->arg, owner_of(b)))
 		return b->len == 0;
 	if (getpgid(pid) == pid)
 		proc_signal_group(pid, SIGKILL);
@@ -60,8 +62,8 @@ look_at(pid_t pid, struct buf *b, bool (*running)(void *arg, const char *owner),
 	return false;
 }
 
-bool
-stray_sweep(bool (*running)(void *arg, const char *owner), void *arg)
+static bool
+look_at_all(const struct stray *s)
 {
 	struct buf children, environment;
 	bool unclear = false;
@@ -73,11 +75,35 @@ stray_sweep(bool (*running)(void *arg, const char *owner), void *arg)
 	if (slurp("/proc/thread-self/children", &children)) {
 		for (p = children.data; (pid = strtol(p, &end, 10)) > 0;
 		     p = end)
-			if (!reap_knows((pid_t)pid) &&
-			    look_at((pid_t)pid, &environment, running, arg))
+			if (!s->known(s->arg, (pid_t)pid) &&
+			    look_at(s, (pid_t)pid, &environment))
 				unclear = true;
 	}
 	buf_fini(&children);
 	buf_fini(&environment);
 	return unclear;
+}
+
+static void
+look(struct loop_timer *t)
+{
+	struct stray *s = t->arg;
+
+	if (look_at_all(s) && s->looks++ < LOOKS_MAX)
+		loop_timer_set_ms(s->loop, t, LOOK_MS << s->looks, look, s);
+}
+
+void
+stray_sweep(struct stray *s)
+{
+	s->looks = 0;
+	s->again.arg = s;
+	look(&s->again);
+}
+
+void
+stray_fini(struct stray *s)
+{
+	if (s->loop != NULL)
+		loop_timer_del(s->loop, &s->again);
 }
