@@ -210,9 +210,3 @@ httpapp_unix(struct client *k)
 {
 	client_open(k, httpapp.loop, httpapp.path, 0);
 }
-
-int64_t
-httpapp_ms_since(struct qo_mono start)
-{
-	return qo_mono_diff_us(start, qo_mono_now()) / QO_US_PER_MS;
-}

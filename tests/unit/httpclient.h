@@ -1,8 +1,8 @@
 /*
  * httpclient.h - a client for tests that share one thread with the server.
  *
- * Nothing here blocks: whoever waits turns the server's loop meanwhile.  A
- * wait that takes 20 s fails the test.
+ * Nothing here blocks: whoever waits turns the server's loop meanwhile, until
+ * Check's limit strikes.
  */
 #ifndef HTTPCLIENT_H
 #define HTTPCLIENT_H
@@ -31,6 +31,10 @@ void client_abort(struct client *k);
  * client_closed then tells. */
 void client_send(struct client *k, const void *p, size_t len);
 void client_sends(struct client *k, const char *s);
+/* Returns when the server has what was sent, and had a turn to read it. */
+void client_settle(struct client *k);
+/* The same, and whether it has said nothing more. */
+bool client_silent(struct client *k);
 /* Reads one answer, checks that it is well-formed and has a Date; 100 is an
  * answer too.  head: the request was HEAD.  Returns the status, -1 when the
  * connection was closed instead. */

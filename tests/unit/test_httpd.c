@@ -8,6 +8,7 @@
 #include "http_cases.h"
 #include "httpapp.h"
 #include "run_suite.h"
+#include "still_clock.h"
 #include "xalloc.h"
 
 START_TEST(test_keep_alive)
