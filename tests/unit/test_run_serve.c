@@ -217,20 +217,25 @@ START_TEST(test_bad_answers)
 }
 END_TEST
 
-/* It speaks when nobody asked. */
+/* It speaks when nobody asked, once its answer was taken. */
 START_TEST(test_speaks_idle)
 {
 	struct fx_run f;
+	char path[256];
 	pid_t pid;
 
 	fx_handler("s", "mode = serve\ninstances = 1",
-	    "while read -r l; do " OK "; sleep 0.05; echo again; done");
+	    "while read -r l; do " OK "\n"
+	    "while [ ! -e $D/speak ]; do sleep 0.01; done; echo again; done");
 	fx_begin();
 	fx_run(&f, "s", "{}");
 	fx_assert_output(&f, NULL);
 	pid = f.r.pid;
 	fx_fini(&f);
+	fx_write("speak", "", 0644);
 	fx_gone(pid);
+	snprintf(path, sizeof(path), "%s/speak", fx_dir);
+	ck_assert_int_eq(unlink(path), 0);
 	fx_expect_output("s", "{}", NULL);
 }
 END_TEST
@@ -289,17 +294,19 @@ START_TEST(test_mute)
 	pid_t pid;
 
 	fx_handler("m", "mode = serve\ngrace = 50ms",
-	    "trap '' TERM; while :; do sleep 0.05; done");
+	    "trap '' TERM; echo 1 >$D/deaf; while :; do sleep 0.05; done");
 	fx_handler("t", "mode = serve\ngrace = 60s",
 	    "while read -r l; do sleep 1000; done");
 	fx_begin();
 	fx_init(&f, "m", "{}");
-	f.r.timeout_ms = 300;
+	f.r.timeout_ms = 3600000;
 	fx_start(&f);
 	pid = f.r.pid;
+	(void)fx_number("deaf");
+	run_stop(&f.r, RUN_TIMEOUT);
 	fx_wait(&f);
 	fx_assert(&f, QO_OUTCOME_RETRY, "timeout",
-	    "ran longer than 0.3 s, and had to be killed");
+	    "ran longer than 3600 s, and had to be killed");
 	fx_fini(&f);
 	fx_gone(pid);
 	fx_init(&f, "t", "{}");
@@ -352,7 +359,8 @@ START_TEST(test_recycled)
 	pid_t pid = 0;
 	int i;
 
-	fx_handler("r", "mode = serve\ninstances = 1\nmax_tasks = 3",
+	fx_handler("r",
+	    "mode = serve\ninstances = 1\nmax_tasks = 3\ngrace = 1h",
 	    "while read -r l; do " OK "; done; echo bye >$D/bye");
 	fx_begin();
 	for (i = 0; i < 9; i++) {
@@ -606,7 +614,7 @@ START_TEST(test_handlers_stop)
 	struct qo_mono since;
 	int i;
 
-	fx_handler("a", "mode = serve\ninstances = 2",
+	fx_handler("a", "mode = serve\ninstances = 2\ngrace = 1h",
 	    "while read -r l; do sleep 0.05; " OK "; done; echo x >>$D/peace");
 	fx_handler("b", "mode = serve\ngrace = 100ms",
 	    "trap '' TERM; while read -r l; do " OK "; done\n"
