@@ -70,8 +70,9 @@ static void
 until_cancelled(struct qo_job *job)
 {
 	qo_log(job, "waiting");
+	/* Not pause(): SIGTERM may come just before it. */
 	while (!qo_cancelled(job))
-		pause();
+		poll(NULL, 0, 10);
 }
 
 static void

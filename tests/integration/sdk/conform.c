@@ -1,4 +1,5 @@
 /* What sdk.py asks of every language's handlers: here in C. */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,8 +102,9 @@ run(struct qo_job *job, void *arg)
 		child(job);
 	else if (strcmp(type, "wait") == 0) {
 		qo_log(job, "waiting");
+		/* Not pause(): SIGTERM may come just before it. */
 		while (!qo_cancelled(job))
-			pause();
+			poll(NULL, 0, 10);
 	}
 }
 
