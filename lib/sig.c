@@ -113,6 +113,17 @@ sig_hold(bool on)
 	sigprocmask(SIG_SETMASK, &set, NULL);
 }
 
+void
+sig_hand_over(void)
+{
+	int signo;
+
+	sig_hold(true);
+	for (signo = 1; signo < NSIG; signo++)
+		if (atomic_exchange(&pending[signo], 0) == 1)
+			kill(getpid(), signo);
+}
+
 int
 sig_wait_end(int64_t ms)
 {

@@ -26,6 +26,9 @@ void sig_take(int signo, void (*fn)(void));
 void sig_reset(void);
 /* Nothing is delivered while held; it waits, also through an exec. */
 void sig_hold(bool on);
+/* Held, for an exec: what was caught and sig_next() has not given yet waits
+ * with the rest. */
+void sig_hand_over(void);
 /* While held: one that asks to end (SIGTERM, SIGINT, SIGQUIT) if it comes
  * within ms, else 0. */
 int sig_wait_end(int64_t ms);

@@ -117,8 +117,9 @@ run_next(struct qod *q)
 		fatal("setenv");
 	log_info("upgrade: running %s", q->program);
 	command_upgraded(q, true, q->program);
-	/* What arrives from here on waits for the handlers of the next. */
-	sig_hold(true);
+	/* What arrives from here on, or was not looked at yet, waits for the
+	 * handlers of the next. */
+	sig_hand_over();
 	set_inherited(q, true);
 	env = envkeys_environ();
 	execve(q->program, q->argv, env);

@@ -5,7 +5,8 @@ import signal
 import socket
 import time
 
-from qod_lib import BIN, Qod, alive, case, eq, finish, until
+import qo_lib
+from qod_lib import BIN, Qod, alive, case, children, eq, finish, until
 
 
 def reload(q):
@@ -304,6 +305,32 @@ def _():
                 q.send(signal.SIGUSR1)
             q.send(signal.SIGUSR2)
             eq(q.proc.poll(), None)
+        eq(q.stop(), 0)
+
+
+# As the next qod would be, which checks until the file `go' is there.
+SLOW_CHECK = """[ "$1" = -n ] || exec %s "$@"
+while [ -d %s ] && [ ! -e %s/go ]; do sleep 0.02; done
+"""
+
+
+@case("signals_seen_with_the_end_of_the_check")
+def _():
+    # All of them wait when it looks; the check's end is not the last.
+    with Upgradable() as q:
+        q.replace(script(SLOW_CHECK % (os.path.join(BIN, "qod"), q.dir,
+                                       q.dir)))
+        q.send(signal.SIGUSR2)
+        q.wait_log("checks the configuration")
+        check, = set(children(q.proc.pid)) - set(q.pids())
+        q.send(signal.SIGSTOP)
+        until("it stands still", lambda: qo_lib.state(q.proc.pid) == "T")
+        open(q.path("go"), "w").close()
+        until("the check has ended", lambda: qo_lib.state(check) == "Z")
+        q.send(signal.SIGWINCH)
+        q.send(signal.SIGCONT)
+        q.wait_log("upgrade: this is qod")
+        q.wait_log("no more tasks are claimed")
         eq(q.stop(), 0)
 
 

@@ -91,6 +91,32 @@ START_TEST(test_wait_end)
 }
 END_TEST
 
+/* Who execs has caught some that nobody will ask it for any more. */
+START_TEST(test_hand_over)
+{
+	sigset_t waits;
+
+	sig_catch(SIGUSR1);
+	sig_catch(SIGTERM);
+	sig_catch(SIGTTIN);
+	raise(SIGUSR1);
+	raise(SIGTTIN);
+	ck_assert_int_eq(sig_next(), SIGUSR1);
+	sig_hand_over();
+	raise(SIGTERM);
+	ck_assert_int_eq(sig_next(), 0);
+	ck_assert_int_eq(sigpending(&waits), 0);
+	ck_assert(sigismember(&waits, SIGTTIN));
+	ck_assert(sigismember(&waits, SIGTERM));
+	ck_assert(!sigismember(&waits, SIGUSR1));
+	/* Or it could not exec, and goes on. */
+	sig_hold(false);
+	ck_assert_int_eq(sig_next(), SIGTERM);
+	ck_assert_int_eq(sig_next(), SIGTTIN);
+	ck_assert_int_eq(sig_next(), 0);
+}
+END_TEST
+
 START_TEST(test_errno_kept)
 {
 	sig_catch(SIGUSR1);
@@ -187,6 +213,7 @@ main(void)
 	tcase_add_test(tc, test_caught);
 	tcase_add_test(tc, test_taken);
 	tcase_add_test(tc, test_wait_end);
+	tcase_add_test(tc, test_hand_over);
 	tcase_add_test(tc, test_errno_kept);
 	tcase_add_test(tc, test_flood);
 	tcase_add_test(tc, test_init_again);
