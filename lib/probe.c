@@ -15,6 +15,7 @@
 #define SLOW_US     (500 * QO_US_PER_MS)
 #define CLEAN_MAX   20 /* pages */
 #define VERDICT_MAX 4096
+#define TURNS       5
 
 static const char *const level_names[] = { "pass", "warn", "fail", NULL };
 
@@ -24,16 +25,23 @@ qo_probe_level_name(enum qo_probe_level level)
 	return level_names[level];
 }
 
-enum qo_probe_level
-qo_probe_verdict(const struct qo_probe *p)
+/* The worst of the checks from there on. */
+static enum qo_probe_level
+worst_from(const struct qo_probe *p, size_t from)
 {
 	enum qo_probe_level worst = QO_PROBE_PASS;
 	size_t i;
 
-	for (i = 0; i < p->n; i++)
+	for (i = from; i < p->n; i++)
 		if (p->checks[i].level > worst)
 			worst = p->checks[i].level;
 	return worst;
+}
+
+enum qo_probe_level
+qo_probe_verdict(const struct qo_probe *p)
+{
+	return worst_from(p, 0);
 }
 
 /* Tools of the checks */
@@ -59,7 +67,40 @@ probe_note(struct probe_run *r, const char *name, enum qo_probe_level level,
 void
 probe_key(const struct probe_run *r, const char *name, char out[PROBE_KEY_SIZE])
 {
-	snprintf(out, PROBE_KEY_SIZE, "%.400s%s", r->dir, name);
+	snprintf(out, PROBE_KEY_SIZE, "%.400s%u/%s", r->dir, r->turn, name);
+}
+
+enum qo_s3_outcome
+probe_wait(struct probe_run *r, struct qo_s3_req *q)
+{
+	qo_s3_wait(r->s3, q);
+	switch (q->res.outcome) {
+	case QO_S3_SLOW_DOWN:
+	case QO_S3_AMBIGUOUS:
+	case QO_S3_UNREACHABLE:
+	case QO_S3_BAD_RESPONSE:
+		r->vague = true;
+		r->silent |= q->res.status == 0;
+		break;
+	default:
+		/* Sent twice, it may be refused because of itself. */
+		r->vague |= q->res.maybe_applied;
+		break;
+	}
+	return q->res.outcome;
+}
+
+static bool
+is_there(struct probe_run *r, const struct probe_put *put)
+{
+	struct qo_s3_req q;
+	bool is;
+
+	qo_s3_req_init(&q, QO_S3_GET, r->conf->bucket, put->key);
+	is = probe_wait(r, &q) == QO_S3_OK &&
+	    strcmp(q.res.body.data, put->text) == 0;
+	qo_s3_req_fini(&q);
+	return is;
 }
 
 enum qo_s3_outcome
@@ -73,10 +114,14 @@ probe_do_put(struct probe_run *r, const struct probe_put *put, char *etag)
 	q.if_none_match = put->if_none_match;
 	q.body = put->text;
 	q.body_len = strlen(put->text);
-	o = qo_s3_wait(r->s3, &q);
+	o = probe_wait(r, &q);
 	if (etag != NULL && o == QO_S3_OK)
 		snprintf(etag, QO_S3_ETAG_MAX, "%s", q.res.etag);
 	qo_s3_req_fini(&q);
+	/* R5: libcurl sends again by itself when a connection ends without an
+	 * answer, and the second is refused because of the first. */
+	if (o == QO_S3_PRECONDITION || o == QO_S3_CONFLICT)
+		r->vague |= is_there(r, put);
 	return o;
 }
 
@@ -87,7 +132,7 @@ probe_do_delete(struct probe_run *r, const char *key)
 	enum qo_s3_outcome o;
 
 	qo_s3_req_init(&q, QO_S3_DELETE, r->conf->bucket, key);
-	o = qo_s3_wait(r->s3, &q);
+	o = probe_wait(r, &q);
 	qo_s3_req_fini(&q);
 	return o;
 }
@@ -110,9 +155,9 @@ check_reach(struct probe_run *r, const char *bucket, struct qo_err *err)
 	return rc;
 }
 
-/* Writing, reading and deleting: without these nothing else can be tried. */
+/* Writing, reading and deleting. */
 static bool
-check_permissions(struct probe_run *r, const char *bucket)
+permitted(struct probe_run *r, const char *bucket)
 {
 	static const enum qo_s3_op ops[] = { QO_S3_PUT, QO_S3_GET,
 		QO_S3_DELETE };
@@ -124,7 +169,7 @@ check_permissions(struct probe_run *r, const char *bucket)
 	probe_key(r, "permissions", key);
 	for (i = 0; ok && i < sizeof(ops) / sizeof(ops[0]); i++) {
 		qo_s3_req_init(&q, ops[i], bucket, key);
-		ok = qo_s3_wait(r->s3, &q) == QO_S3_OK;
+		ok = probe_wait(r, &q) == QO_S3_OK;
 		if (!ok)
 			probe_note(r, "permissions", QO_PROBE_FAIL,
 			    "allow s3:PutObject, s3:GetObject, "
@@ -132,10 +177,18 @@ check_permissions(struct probe_run *r, const char *bucket)
 			    "%.180s", q.res.err.msg);
 		qo_s3_req_fini(&q);
 	}
-	if (ok && bucket == r->index)
+	return ok;
+}
+
+static void
+check_permissions(struct probe_run *r)
+{
+	if (strcmp(r->index, r->conf->bucket) != 0 &&
+	    !permitted(r, r->conf->bucket))
+		return;
+	if (permitted(r, r->index))
 		probe_note(r, "permissions", QO_PROBE_PASS, NULL,
 		    "objects can be written, read, listed and deleted");
-	return ok;
 }
 
 /* -1: not known. */
@@ -146,7 +199,7 @@ versioning_of(struct probe_run *r, const char *bucket)
 	int v = -1;
 
 	qo_s3_req_init(&q, QO_S3_VERSIONING_GET, bucket, NULL);
-	if (qo_s3_wait(r->s3, &q) == QO_S3_OK)
+	if (probe_wait(r, &q) == QO_S3_OK)
 		v = (int)q.res.versioning;
 	qo_s3_req_fini(&q);
 	return v;
@@ -193,7 +246,7 @@ check_old_signature(struct probe_run *r)
 	q.body = "old";
 	q.body_len = 3;
 	q.signed_ago_ms = OLD_MS;
-	o = qo_s3_wait(r->s3, &q);
+	o = probe_wait(r, &q);
 	qo_s3_req_fini(&q);
 	if (o == QO_S3_DENIED)
 		probe_note(r, "old-signature", QO_PROBE_PASS, NULL,
@@ -236,7 +289,7 @@ check_history(struct probe_run *r)
 		return;
 	qo_s3_req_init(&q, QO_S3_LIST_VERSIONS, r->conf->bucket, NULL);
 	q.prefix = r->dir;
-	o = qo_s3_wait(r->s3, &q);
+	o = probe_wait(r, &q);
 	if (o == QO_S3_OK && q.res.list->n > 0)
 		probe_note(r, "history", QO_PROBE_PASS, NULL,
 		    "old versions can be listed");
@@ -348,13 +401,43 @@ clean(struct probe_run *r, const char *bucket)
 			break;
 }
 
+/* The whole */
+
+/* A store that stands still for a while is slow, not unfit: what was seen
+ * then is not judged but looked at again.  QO_AGAIN: it does not answer. */
+static enum qo_rc
+look(struct probe_run *r, void (*check)(struct probe_run *), struct qo_err *err)
+{
+	size_t before = r->p->n;
+
+	for (r->turn = 0; r->turn < TURNS; r->turn++) {
+		r->p->n = before;
+		r->vague = r->silent = false;
+		check(r);
+		if (!r->vague || worst_from(r->p, before) == QO_PROBE_PASS)
+			return QO_OK;
+		if (r->silent) {
+			qo_err_set(err, "%s: the store does not answer",
+			    r->p->checks[before].name);
+			return QO_AGAIN;
+		}
+	}
+	return QO_OK; /* as it always is, then */
+}
+
 enum qo_rc
 qo_probe_run(struct qo_probe *p, struct loop *l, struct qo_s3 *s3,
     const struct qo_probe_conf *conf, struct qo_err *err)
 {
-	struct probe_run r = { p, l, s3, conf, conf->bucket, "" };
+	static void (*const checks[])(struct probe_run *) = { check_versioning,
+		probe_conditions, probe_races, probe_lists, check_history,
+		check_old_signature, check_clock, check_latency };
+	struct probe_run r = {
+		.p = p, .loop = l, .s3 = s3, .conf = conf, .index = conf->bucket
+	};
 	char id[QO_UUID_SIZE];
 	enum qo_rc rc;
+	size_t i;
 
 	memset(p, 0, sizeof(*p));
 	if (conf->index_bucket != NULL)
@@ -364,24 +447,16 @@ qo_probe_run(struct qo_probe *p, struct loop *l, struct qo_s3 *s3,
 	if ((rc = check_reach(&r, conf->bucket, err)) != QO_OK ||
 	    (rc = check_reach(&r, r.index, err)) != QO_OK)
 		return rc;
-	if (strcmp(r.index, conf->bucket) == 0)
-		r.index = conf->bucket;
-	else if (!check_permissions(&r, conf->bucket))
-		return QO_OK;
-	if (!check_permissions(&r, r.index))
-		return QO_OK;
-	check_versioning(&r);
-	probe_conditions(&r);
-	probe_races(&r);
-	probe_lists(&r);
-	check_history(&r);
-	check_old_signature(&r);
-	check_clock(&r);
-	check_latency(&r);
+	/* Without these nothing else can be tried. */
+	rc = look(&r, check_permissions, err);
+	if (rc != QO_OK || qo_probe_verdict(p) == QO_PROBE_FAIL)
+		return rc;
+	for (i = 0; rc == QO_OK && i < sizeof(checks) / sizeof(checks[0]); i++)
+		rc = look(&r, checks[i], err);
 	clean(&r, conf->bucket);
 	if (strcmp(r.index, conf->bucket) != 0)
 		clean(&r, r.index);
-	return QO_OK;
+	return rc;
 }
 
 /* The verdict in the control record */

@@ -46,8 +46,8 @@ struct qo_probe {
 
 /*
  * Synchronous, about 200 small requests.  QO_OK: the checks have been made,
- * whatever they found.  Else the store could not be asked at all (*err):
- * QO_AGAIN, QO_DENIED, QO_NOENT (there is no bucket), QO_ERR.  Leaves the
+ * whatever they found.  Else the store could not be asked (*err), or not all
+ * the time: QO_AGAIN, QO_DENIED, QO_NOENT (there is no bucket), QO_ERR.  Leaves the
  * client with the ETag form that was found.
  */
 enum qo_rc qo_probe_run(struct qo_probe *p, struct loop *l, struct qo_s3 *s3,

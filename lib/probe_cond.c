@@ -51,7 +51,7 @@ check_etag_form(struct probe_run *r, const char *key, char *etag)
 		return;
 	}
 	bare = quoted;
-	if (r->conf->find_etag_form) {
+	if (r->conf->find_etag_form && !r->vague) {
 		qo_s3_set_etag_form(r->s3, QO_S3_ETAG_BARE);
 		bare = probe_do_put(r, &put, next);
 	}

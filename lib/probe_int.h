@@ -16,6 +16,9 @@ struct probe_run {
 	const struct qo_probe_conf *conf;
 	const char *index;        /* bucket of the index */
 	char dir[PROBE_KEY_SIZE]; /* {prefix}qo-probe/{uuid}/ */
+	unsigned turn;            /* of the check: has keys of its own */
+	/* in this turn a request had no definite answer, or none at all */
+	bool vague, silent;
 };
 
 /* Adds a check. */
@@ -25,8 +28,12 @@ void probe_note(struct probe_run *r, const char *name,
 void probe_key(const struct probe_run *r, const char *name,
     char out[PROBE_KEY_SIZE]);
 
-/* One PUT of a text with a condition; the answer's ETag is copied to etag
- * (may be NULL). */
+/* qo_s3_wait, which notes in r what is not known of the request's fate: then
+ * a check that did not pass says nothing about the store. */
+enum qo_s3_outcome probe_wait(struct probe_run *r, struct qo_s3_req *q);
+
+/* One PUT of a text with a condition, a new one for this key; the answer's
+ * ETag is copied to etag (may be NULL). */
 struct probe_put {
 	const char *key;
 	const char *text;

@@ -28,7 +28,7 @@ put_all(struct probe_run *r)
 		/* Last first, so that the order is not that of writing. */
 		probe_key(r, names[NNAMES - 1 - i], key);
 		qo_s3_req_init(&q, QO_S3_PUT, r->index, key);
-		o = qo_s3_wait(r->s3, &q);
+		o = probe_wait(r, &q);
 		if (o != QO_S3_OK)
 			probe_note(r, "list", QO_PROBE_FAIL,
 			    "allow s3:PutObject on the index bucket", "%.150s",
@@ -66,7 +66,7 @@ check_listed(struct probe_run *r, const char *check, size_t from)
 		q.prefix = prefix;
 		q.start_after = i > 0 ? after : NULL;
 		q.max_keys = 3;
-		ok = qo_s3_wait(r->s3, &q) == QO_S3_OK && q.res.list->n > 0;
+		ok = probe_wait(r, &q) == QO_S3_OK && q.res.list->n > 0;
 		for (k = 0; ok && k < q.res.list->n; k++, i++)
 			ok = i < NNAMES &&
 			    is_name(r, q.res.list->entries[k].key, i);
@@ -107,7 +107,7 @@ check_delete_many(struct probe_run *r)
 	probe_key(r, "list/", prefix);
 	qo_s3_req_init(&list, QO_S3_LIST, r->index, NULL);
 	list.prefix = prefix;
-	if (qo_s3_wait(r->s3, &del) != QO_S3_OK)
+	if (probe_wait(r, &del) != QO_S3_OK)
 		probe_note(r, "delete-objects", QO_PROBE_FAIL,
 		    "allow s3:DeleteObject, or use a store with DeleteObjects",
 		    "%.150s", del.res.err.msg);
@@ -116,7 +116,7 @@ check_delete_many(struct probe_run *r)
 		    "allow s3:DeleteObject on the index bucket",
 		    "%zu of %zu keys were not deleted", del.res.deleted->n,
 		    NNAMES);
-	else if (qo_s3_wait(r->s3, &list) != QO_S3_OK || list.res.list->n > 0)
+	else if (probe_wait(r, &list) != QO_S3_OK || list.res.list->n > 0)
 		probe_note(r, "delete-objects", QO_PROBE_FAIL, fix_list,
 		    "deleted keys are still listed");
 	else

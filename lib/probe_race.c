@@ -65,7 +65,7 @@ whose(struct race *race)
 	size_t i, found = WRITERS;
 
 	qo_s3_req_init(&q, QO_S3_GET, race->run->conf->bucket, race->key);
-	if (qo_s3_wait(race->run->s3, &q) == QO_S3_OK)
+	if (probe_wait(race->run, &q) == QO_S3_OK)
 		for (i = 0; i < WRITERS; i++)
 			if (strcmp(q.res.body.data, race->texts[i]) == 0)
 				found = i;
@@ -99,6 +99,7 @@ one_round(struct race *race)
 	race->rounds++;
 	if (won > race->worst)
 		race->worst = won;
+	race->run->vague |= race->vague;
 	there = whose(race);
 	if (won == 1 && there != winner)
 		race->wrong = true;
@@ -123,11 +124,13 @@ judge(struct race *race, const char *name)
 	    "this store, or a proxy before it, does not decide conditional "
 	    "writes atomically: use another";
 
-	if (race->worst > 1)
+	if (race->worst > 1) {
 		probe_note(race->run, name, QO_PROBE_FAIL, fix,
 		    "%u of %d writers at once were told that they won",
 		    race->worst, WRITERS);
-	else if (race->wrong)
+		/* Whatever the others were told. */
+		race->run->vague = false;
+	} else if (race->wrong)
 		probe_note(race->run, name, QO_PROBE_FAIL, fix,
 		    "the text of a writer that lost is there");
 	else if (race->undecided == race->rounds)
