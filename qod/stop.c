@@ -4,6 +4,7 @@
 #include "reload.h"
 #include "stop.h"
 #include "supervise.h"
+#include "upgrade.h"
 
 #define HAND_BACK_MS 10000 /* a stop waits so long for a monitor's answers */
 
@@ -74,6 +75,7 @@ qod_stop(struct qod *q, bool now)
 		log_info("stopping%s", now ? " now" : "");
 		notify_send("STOPPING=1");
 		reload_abandon(q);
+		upgrade_abandon(q);
 	} else {
 		log_info("stopping now: running tasks go back to the queue");
 		now = true;

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,6 +164,15 @@ upgrade_checked(struct qod *q, int status)
 		q->upgrade_after = true; /* the reload first */
 	else if (!q->stopping)
 		run_next(q);
+}
+
+void
+upgrade_abandon(struct qod *q)
+{
+	if (q->checker != 0)
+		proc_signal(q->checker, SIGKILL);
+	q->checker = 0;
+	q->upgrade_after = false;
 }
 
 /* Reading */

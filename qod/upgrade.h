@@ -22,6 +22,8 @@ struct upgrade_state {
 
 /* qod -n of the next binary has ended. */
 void upgrade_checked(struct qod *q, int status);
+/* There is to be none: a check that is under way is ended. */
+void upgrade_abandon(struct qod *q);
 
 /* The descriptor that an earlier image left, or -1; call once, early. */
 int upgrade_inherited(void);

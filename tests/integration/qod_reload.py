@@ -334,6 +334,17 @@ def _():
         eq(q.stop(), 0)
 
 
+@case("stop_during_the_check")
+def _():
+    with Upgradable() as q:
+        q.replace(script("exec sleep 600\n"))
+        q.send(signal.SIGUSR2)
+        q.wait_log("checks the configuration")
+        check, = set(children(q.proc.pid)) - set(q.pids())
+        eq(q.stop(), 0)
+        until("nothing is left", lambda: not alive(check))
+
+
 @case("upgrade_is_refused")
 def _():
     with Upgradable() as q:
