@@ -4,9 +4,7 @@
 #ifndef WORKERLIST_H
 #define WORKERLIST_H
 
-#include "fetch.h"
 #include "queue.h"
-#include "walk.h"
 #include "worker_record.h"
 
 struct workerlist {
@@ -20,13 +18,6 @@ struct workerlist {
 	void *arg;
 	/* out */
 	struct qo_err err;
-	/* private */
-	struct qo_walk walk;
-	struct qo_fetch fetch;
-	char **keys;
-	size_t nkeys, cap;
-	bool ended;
-	enum qo_rc rc;
 };
 
 /* Runs the loop until all are read; *stop (NULL: never) ends it before. */
