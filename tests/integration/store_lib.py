@@ -358,7 +358,12 @@ class Client:
                     if "transfer-encoding" not in {
                             k.lower() for k in headers}:
                         self.conn.putheader("content-length", len(body))
-                self.conn.endheaders(body or None)
+                try:
+                    self.conn.endheaders(body or None)
+                except ConnectionError:
+                    if self.conn.sock is None:
+                        raise
+                    # Refused before all was sent: the answer is there.
                 r = self.conn.getresponse()
                 data = r.read()
             except (ConnectionError, http.client.BadStatusLine):
@@ -382,11 +387,14 @@ class Client:
 def raw(store, data, timeout=60, half=True):
     """Sends bytes, reads until the other side closes (or the time is up)."""
     s = socket.create_connection((store.host, store.port), timeout)
+    out = b""
     try:
-        s.sendall(data)
-        if half:
-            s.shutdown(socket.SHUT_WR)
-        out = b""
+        try:
+            s.sendall(data)
+            if half:
+                s.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # refused before all was sent: the answer is there
         while True:
             chunk = s.recv(65536)
             if not chunk:
