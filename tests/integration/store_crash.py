@@ -104,7 +104,7 @@ def _():
             store.proc.send_signal(signal.SIGKILL)
             store.proc.wait()
             for w in writers:
-                w.join(30)
+                w.join()
             store.stop(signal.SIGKILL)
             store.start()
             fresh = []
@@ -142,12 +142,9 @@ class Mount:
         return self
 
     def __exit__(self, *exc):
-        for _ in range(50):
-            if subprocess.run(["umount", self.dir],
-                              capture_output=True).returncode == 0:
-                break
-            time.sleep(0.1)
-        shutil.rmtree(self.dir, ignore_errors=True)
+        until("an unmounted disk", lambda: subprocess.run(
+            ["umount", self.dir], capture_output=True).returncode == 0)
+        os.rmdir(self.dir)
 
 
 def fill(c, prefix, size):
@@ -228,12 +225,8 @@ class Image:
         self.run("mount", "-o", "loop,errors=remount-ro", self.file, self.dir)
 
     def umount(self):
-        for _ in range(100):
-            if subprocess.run(["umount", self.dir],
-                              capture_output=True).returncode == 0:
-                return
-            time.sleep(0.1)
-        raise AssertionError("can not unmount " + self.dir)
+        until("an unmounted disk", lambda: subprocess.run(
+            ["umount", self.dir], capture_output=True).returncode == 0)
 
     def break_down(self):
         """As ext4 does after an error: read-only, with all files open."""

@@ -15,7 +15,7 @@ c = store.client()
 
 
 def connect():
-    s = socket.create_connection((store.host, store.port), 30)
+    s = socket.create_connection((store.host, store.port), 240)
     s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return s
 
@@ -41,7 +41,10 @@ def answer(s):
     h = dict(x.lower().split(": ", 1) for x in lines[1:])
     left = int(h.get("content-length", 0)) - len(rest)
     while left > 0:
-        left -= len(s.recv(65536))
+        piece = s.recv(65536)
+        if not piece:
+            raise AssertionError("connection closed")
+        left -= len(piece)
     return int(lines[0].split()[1]), h
 
 
