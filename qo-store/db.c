@@ -295,6 +295,13 @@ db_close(struct db *db)
 }
 
 void
+db_set_child(struct db *db)
+{
+	if (datalock_set_child(db->lock_fd) == -1)
+		log_warn("%s/lock", db->dir);
+}
+
+void
 db_set_orphan(struct db *db)
 {
 	if (datalock_set_orphan(db->lock_fd) == -1)

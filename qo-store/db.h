@@ -130,7 +130,9 @@ struct db *db_open(struct loop *l, const char *dir, struct qo_err *err);
 /* Carries out what is queued, then closes.  What a done callback submits in
  * the course of it is given back with DB_ERROR. */
 void db_close(struct db *db);
-/* Says beside the lock that this process ends by itself; see datalock.h. */
+/* Say beside the lock that this process ends with its qod, and that it does so
+ * now; see datalock.h. */
+void db_set_child(struct db *db);
 void db_set_orphan(struct db *db);
 
 /* Reads.  DB_OK fills *out, which the caller then _fini's. */

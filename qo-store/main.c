@@ -302,6 +302,8 @@ open_store(struct app *app)
 		log_errorx("%s", err.msg);
 		return start_failed(app, err.errnum);
 	}
+	if (app->role.supervised)
+		db_set_child(db);
 	keys = get_keys(o, true);
 	if (keys == NULL || !keys_strong_enough(app, keys)) {
 		keys_free(keys);

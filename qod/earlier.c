@@ -7,8 +7,8 @@
 #include "sig.h"
 
 #define LOOK_MS   100
-#define NOTICE_MS 5000  /* for a store to see that its qod is gone */
-#define MORE_MS   20000 /* than drain_timeout; the store takes 15 s */
+#define NOTICE_MS 5000  /* for a store that may see that its qod is gone */
+#define MORE_MS   30000 /* than drain_timeout; the store takes 15 s */
 #define START_MS  60000 /* that systemd gives us after it */
 
 static void
@@ -21,19 +21,13 @@ say_waiting(const struct datalock_holder *who, int64_t limit_ms)
 	    who->pid, (limit_ms + START_MS) * QO_US_PER_MS);
 }
 
-static bool
-is_over(struct qo_mono since, int64_t ms)
-{
-	return qo_mono_diff_us(since, qo_mono_now()) >= ms * QO_US_PER_MS;
-}
-
 int
 earlier_wait(struct qod *q, const struct conf *conf, struct qo_err *err)
 {
 	const char *dir = conf->store.data;
 	int64_t limit_ms = conf->qod.drain_timeout_ms + MORE_MS;
-	struct qo_mono began = qo_mono_now();
 	struct datalock_holder who;
+	int64_t waited_ms = 0; /* when we stand still, others may as well */
 	bool said = false;
 
 	if (!conf->store.enabled || !datalock_is_held(dir, &who))
@@ -43,13 +37,14 @@ earlier_wait(struct qod *q, const struct conf *conf, struct qo_err *err)
 		if (who.orphan && !said)
 			say_waiting(&who, limit_ms);
 		said = said || who.orphan;
-		if (is_over(began, said ? limit_ms : NOTICE_MS)) {
+		if (waited_ms >= (said ? limit_ms : NOTICE_MS)) {
 			qo_err_set(err,
 			    "[store] data: %s is in use by process %ld", dir,
 			    who.pid);
 			return -1;
 		}
 		q->stopping = sig_wait_end(LOOK_MS) != 0;
+		waited_ms += LOOK_MS;
 		if (q->stopping)
 			return -1;
 	} while (datalock_is_held(dir, &who));

@@ -310,11 +310,16 @@ WAITS = r"waiting for the qo-store of an earlier qod \(pid %d\) to end"
 def kill_master(q):
     """Another begins at once: the pids of the old store and all others."""
     store, old = q.pids("store")[0], q.pids()
-    q.proc.kill()
-    q.proc.wait()
-    q.finish_process()
-    q.start(wait=False)
-    q.wait_log(WAITS % store)
+    # Long before it could say that it is alone.
+    os.kill(store, signal.SIGSTOP)
+    try:
+        q.proc.kill()
+        q.proc.wait()
+        q.finish_process()
+        q.start(wait=False)
+        q.wait_log(WAITS % store)
+    finally:
+        os.kill(store, signal.SIGCONT)
     return store, old
 
 

@@ -3,10 +3,12 @@
  */
 #include <check.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "datalock.h"
@@ -85,6 +87,53 @@ START_TEST(test_take)
 }
 END_TEST
 
+/* A process whose child has the lock. */
+static pid_t
+start_master(pid_t *holder)
+{
+	pid_t pid;
+	int fds[2];
+
+	ck_assert_int_eq(pipe(fds), 0);
+	pid = fork();
+	ck_assert_int_ne(pid, -1);
+	if (pid == 0 && fork() == 0) {
+		*holder = getpid();
+		if (datalock_set_child(take()) == -1 ||
+		    write(fds[1], holder, sizeof(*holder)) == -1)
+			_exit(1);
+	}
+	if (pid == 0) {
+		close(fds[1]);
+		for (;;)
+			pause();
+	}
+	close(fds[1]);
+	ck_assert_int_eq(read(fds[0], holder, sizeof(*holder)),
+	    (ssize_t)sizeof(*holder));
+	close(fds[0]);
+	return pid;
+}
+
+/* One that stands still and can not say itself that its qod is gone. */
+START_TEST(test_left_behind)
+{
+	struct datalock_holder who;
+	pid_t master, holder;
+
+	master = start_master(&holder);
+	ck_assert(datalock_is_held(dir, &who));
+	ck_assert_int_eq(who.pid, holder);
+	ck_assert(!who.orphan);
+	ck_assert_int_eq(kill(master, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(master, NULL, 0), master);
+	ck_assert(datalock_is_held(dir, &who));
+	ck_assert_int_eq(who.pid, holder);
+	ck_assert(who.orphan);
+	ck_assert_int_eq(kill(holder, SIGKILL), 0);
+}
+END_TEST
+
 /* Whatever was there before, a longer text of ours at last. */
 START_TEST(test_stale)
 {
@@ -103,7 +152,8 @@ END_TEST
 START_TEST(test_nonsense)
 {
 	static const char *const texts[] = { "", "\n", "orphan\n",
-		"-7 orphan\n", "x 7 orphan\n", "7 orphanage\n", "7 adopted\n" };
+		"-7 orphan\n", "x 7 orphan\n", "7 orphanage\n", "7 adopted\n",
+		"7 child\n", "7 child x\n", "7 child -1\n", "child 7\n" };
 	struct datalock_holder who;
 	int fd;
 
@@ -143,8 +193,9 @@ main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, test_take);
+	tcase_add_test(tc, test_left_behind);
 	tcase_add_test(tc, test_stale);
-	tcase_add_loop_test(tc, test_nonsense, 0, 7);
+	tcase_add_loop_test(tc, test_nonsense, 0, 11);
 	tcase_add_test(tc, test_traps);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
