@@ -43,18 +43,27 @@ def minute(t):
             tzinfo=datetime.timezone.utc).timestamp() // 60)
 
 
-def check_entry(t):
+def settled(id_):
+    """The task and its entries at one moment: what a worker sent before it
+    was killed may come only now."""
+    while True:
+        t, keys = task(id_), entries(id_)
+        if task(id_)["rev"] == t["rev"]:
+            return t, keys
+
+
+def check_entry(id_):
     """R1: an unfinished task has the entry that its state needs."""
+    t, keys = settled(id_)
     if t["status"] == "pending":
         want = ("ready/", minute(t["available_at"]))
     elif t["status"] == "running":
         want = ("leases/", minute(t["lease_expires_at"]))
     else:
         return
-    found = [k for k in entries(t["id"])
+    found = [k for k in keys
              if k.startswith(want[0]) and k.split("/")[2] == want[1]]
-    assert found, "%s is %s and has only %s" % (
-        t["id"], t["status"], entries(t["id"]))
+    assert found, "%s is %s and has only %s" % (id_, t["status"], keys)
 
 
 def reclaim(t):
@@ -71,31 +80,35 @@ def reclaim(t):
                   json.dumps(t)).status, 200)
 
 
-def start(program, **env):
-    return Program(program, "-f", conf, env=dict(ENV, **env), log=os.devnull)
+def start(program, *args, **env):
+    return Program(program, "-f", conf, *args, env=dict(ENV, **env),
+                   log=os.devnull)
 
 
-def completed(id_, w):
-    """Once the task is completed or the worker is dead: is it completed?"""
-    until("the end of " + id_, lambda: w.proc.poll() is not None or
-          task(id_)["status"] == "completed")
+def completed(id_, w, dead=None):
+    """Once the task is completed or the worker is dead: is it completed?  What
+    the dead one holds, also by a claim that comes only now, is taken away."""
+    def over():
+        t = task(id_)
+        if t["status"] == "running" and t["worker_id"] == dead:
+            reclaim(t)
+        return w.proc.poll() is not None or t["status"] == "completed"
+    until("the end of " + id_, over)
     return task(id_)["status"] == "completed"
 
 
 def crash_at(n):
     """False when a whole life has fewer points than that."""
     id_ = qo("submit", "--type", "job", "--input", "%d" % n)
-    w = start(FAULTY, QO_KILL_AT=str(n))
+    w = start(FAULTY, "--id", "faulty", QO_KILL_AT=str(n))
     if completed(id_, w) and w.proc.poll() is None:
         w.signal(signal.SIGTERM)
     code = w.ended()
-    t = task(id_)
-    check_entry(t)
-    if t["status"] == "running":
-        reclaim(t)
-    if t["status"] != "completed":
+    check_entry(id_)
+    if task(id_)["status"] != "completed":
         with start("qo-worker") as w:
-            assert completed(id_, w), "another worker did not end %s" % id_
+            assert completed(id_, w, "faulty"), \
+                "another worker did not end %s" % id_
     t = task(id_)
     eq(t["output"], n)
     assert t["attempt"] <= 2, t["attempt"]
