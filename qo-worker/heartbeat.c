@@ -3,10 +3,13 @@
 #include "heartbeat.h"
 #include "log.h"
 
-#define MAX_MS    30000
-#define REMOVE_MS 5000
+#define MAX_MS 30000
+/* At the end: for a write that is under way, then for the delete. */
+#define LAST_WRITE_MS 5000
+#define REMOVE_MS     10000
 
 static void on_timer(struct loop_timer *t);
+static void send_delete(struct heartbeat *h);
 
 static void
 arm(struct heartbeat *h)
@@ -23,6 +26,10 @@ on_written(struct qo_s3_req *r)
 	struct heartbeat *h = r->arg;
 	bool ok = r->res.outcome == QO_S3_OK;
 
+	if (h->removed != NULL) {
+		send_delete(h);
+		return;
+	}
 	if (!ok && !h->failing)
 		log_event(LOG_LVL_WARN, "the heartbeat was not written",
 		    "error", r->res.err.msg, NULL);
@@ -62,8 +69,13 @@ on_timer(struct loop_timer *t)
 {
 	struct heartbeat *h = t->arg;
 
-	if (h->req.flight == NULL)
+	if (h->removed != NULL) {
+		log_warnx("the heartbeat may come back: its last write takes "
+			  "too long");
+		send_delete(h);
+	} else if (h->req.flight == NULL) {
 		write_record(h);
+	}
 }
 
 void
@@ -110,11 +122,27 @@ heartbeat_changed(struct heartbeat *h)
 }
 
 static void
-on_removed(struct qo_s3_req *r)
+on_deleted(struct qo_s3_req *r)
 {
 	struct heartbeat *h = r->arg;
 
+	/* The monitor removes what is dead. */
+	if (r->res.outcome != QO_S3_OK && r->res.outcome != QO_S3_NOT_FOUND)
+		log_event(LOG_LVL_WARN, "the heartbeat was not removed",
+		    "error", r->res.err.msg, NULL);
 	h->removed(h->removed_arg);
+}
+
+static void
+send_delete(struct heartbeat *h)
+{
+	loop_timer_del(h->q->loop, &h->timer);
+	qo_s3_req_fini(&h->req);
+	qo_s3_req_init(&h->req, QO_S3_DELETE, h->q->index_bucket, h->key);
+	h->req.deadline_ms = REMOVE_MS;
+	h->req.done = on_deleted;
+	h->req.arg = h;
+	qo_s3_send(h->q->s3, &h->req);
 }
 
 void
@@ -123,13 +151,10 @@ heartbeat_remove(struct heartbeat *h, void (*removed)(void *arg), void *arg)
 	h->on = false;
 	h->removed = removed;
 	h->removed_arg = arg;
-	loop_timer_del(h->q->loop, &h->timer);
-	/* A write that is cut off here might come after the delete; then the
-	 * record is left for the monitor, which removes what is dead. */
-	qo_s3_req_fini(&h->req);
-	qo_s3_req_init(&h->req, QO_S3_DELETE, h->q->index_bucket, h->key);
-	h->req.deadline_ms = REMOVE_MS;
-	h->req.done = on_removed;
-	h->req.arg = h;
-	qo_s3_send(h->q->s3, &h->req);
+	/* A write that is cut off might come after the delete. */
+	if (h->req.flight != NULL)
+		loop_timer_set_ms(h->q->loop, &h->timer, LAST_WRITE_MS,
+		    on_timer, h);
+	else
+		send_delete(h);
 }

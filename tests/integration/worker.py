@@ -157,9 +157,10 @@ class Proxy:
     """In front of the store; .env is for those who are to use it."""
 
     def __init__(self, *rules):
+        self.history = os.path.join(top, "history")
         self.proc = subprocess.Popen(
-            [PROXY, store.url, *rules], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE)
+            [PROXY, "-o", self.history, store.url, *rules],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         url = self.proc.stdout.readline().decode().strip()
         self.env = dict(ENV, QO_STORE_LISTEN=url[len("http://"):])
 
@@ -171,9 +172,9 @@ class Proxy:
 
 
 class Worker(Program):
-    def __init__(self, *args, conf_=None, wait=True):
+    def __init__(self, *args, conf_=None, wait=True, env=ENV):
         super().__init__(
-            "qo-worker", "-f", conf_ or conf, *args, env=ENV,
+            "qo-worker", "-f", conf_ or conf, *args, env=env,
             log=os.path.join(top, "worker%d.log" % len(workers)))
         workers.append(self)
         if wait:
@@ -186,8 +187,11 @@ class Worker(Program):
 
 
 def removed(w):
-    """It has ended, and so has its record."""
-    assert "workers/%s.json" % w.id not in entries("workers/"), w.id
+    """It has ended, and so has its record.  A store that stands still for
+    long can not be told: then the worker says so."""
+    assert "workers/%s.json" % w.id not in entries("workers/") or \
+        re.search("the heartbeat (was not removed|may come back)",
+                  w.text()), w.text()[-500:]
 
 
 @atexit.register
@@ -589,6 +593,17 @@ def _():
         w.signal(signal.SIGTERM)
         eq(w.ended(), 0, w.text()[-500:])
         given_back(id_)
+
+
+@case("the_last_heartbeat_is_removed")
+def _():
+    # It is still under way when the worker ends.
+    with Proxy("pass PUT key=^/qo-index/workers/ delay=1500") as p:
+        with Worker("--id", "brief", env=p.env) as w:
+            pass
+        until("the write to be over", lambda: [
+            x for x in lines(p.history) if " PUT /qo-index/workers/" in x])
+        removed(w)
 
 
 def reclaim(id_):
