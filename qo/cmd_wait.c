@@ -13,6 +13,7 @@
 struct wait {
 	struct session *s;
 	size_t left;
+	size_t unseen; /* of which nothing is known yet */
 	int64_t poll_max_ms;
 	bool timed_out, not_found, unhappy;
 	enum exit_code code; /* the store failed: it is over */
@@ -26,6 +27,7 @@ struct waited {
 	struct qo_s3_req req;
 	struct loop_timer timer;
 	int64_t delay_ms;
+	bool seen;
 };
 
 static void
@@ -90,6 +92,10 @@ on_answer(struct qo_s3_req *r)
 {
 	struct waited *e = r->arg;
 
+	if (!e->seen) {
+		e->seen = true;
+		e->w->unseen--;
+	}
 	if (r->res.outcome == QO_S3_OK) {
 		look_at(e, r);
 	} else if (r->res.outcome == QO_S3_NOT_MODIFIED) {
@@ -143,7 +149,9 @@ wait_all(struct wait *w, const struct opts *o, int64_t timeout_ms)
 		qo_key_task(&w->s->q->layout, o->args[i], all[i].key);
 		ask(&all[i]);
 	}
-	while (w->left > 0 && !w->timed_out && w->code == EXIT_OK)
+	/* Each is looked at once, however short the time. */
+	while (w->left > 0 && (!w->timed_out || w->unseen > 0) &&
+	    w->code == EXIT_OK)
 		loop_once(w->s->loop, -1);
 	loop_timer_del(w->s->loop, &timer);
 	for (i = 0; i < o->nargs; i++) {
@@ -157,8 +165,11 @@ static enum exit_code
 run_wait(struct session *s, const struct opts *o)
 {
 	const char *text = opts_get(o, "timeout");
-	struct wait w = { s, (size_t)o->nargs, POLL_MAX_MS, false, false, false,
-		EXIT_OK };
+	struct wait w = { .s = s,
+		.left = (size_t)o->nargs,
+		.unseen = (size_t)o->nargs,
+		.poll_max_ms = POLL_MAX_MS,
+		.code = EXIT_OK };
 	int64_t timeout_ms = -1;
 	struct qo_err err;
 	enum exit_code code;
@@ -186,7 +197,8 @@ run_wait(struct session *s, const struct opts *o)
 
 static const struct opt wait_opts[] = {
 	{ "timeout", 't', "DURATION",
-	    "Give up after this time, with exit code 6.", false },
+	    "Give up after this time, with exit code 6; 0s only looks.",
+	    false },
 	CMD_OPT_END,
 };
 
