@@ -18,10 +18,10 @@
 #define ROUND_MS     500
 #define ROUND_MAX_MS 10000
 #define GATHER_MS    20
-/* The entry is written before the task (R1): how often a task that does not
- * fit its entry is read again. */
-#define UNSETTLED_ROUNDS 10
-#define STATE_LEN        4096
+/* The entry is written before the task, a minute at most (R1, R3): how long a
+ * task that does not fit its entry is read again, ever less often. */
+#define SETTLE_US (70 * QO_US_PER_SEC)
+#define STATE_LEN 4096
 
 /* A task with an entry, as it was last seen. */
 struct seen {
@@ -29,7 +29,8 @@ struct seen {
 	enum qo_status status; /* QO_STATUS_NONE: not read yet */
 	int64_t attempt, generation;
 	bool cancel_requested;
-	unsigned unsettled; /* rounds left to look again */
+	bool unsettled; /* does not fit its entry, or is not read yet */
+	struct qo_mono since, again; /* of that, and when to look again */
 };
 
 struct tail {
@@ -108,7 +109,7 @@ look_at(struct tail *tl, struct seen *e, const struct qo_task *t,
     const char *text, size_t len)
 {
 	if (fits(e, t))
-		e->unsettled = 0;
+		e->unsettled = false;
 	if (e->status == t->status && e->attempt == t->attempt &&
 	    e->generation == t->generation &&
 	    e->cancel_requested == t->cancel_requested)
@@ -148,7 +149,7 @@ on_got(struct qo_fetch *f, size_t i, struct qo_s3_req *r)
 		return false;
 	}
 	if (qo_scan_decode(&t, e->entry.id, r, &err) == -1) {
-		e->unsettled = 0;
+		e->unsettled = false;
 		exit_say("%s: %s", r->key, err.msg);
 		return true;
 	}
@@ -187,6 +188,28 @@ has_moved(const struct qo_entry *was, const struct qo_entry *is)
 	return was->index != is->index || was->generation != is->generation;
 }
 
+static void
+unsettle(struct seen *e)
+{
+	e->unsettled = true;
+	e->since = e->again = qo_mono_now();
+}
+
+/* Is it to be read again in this round? */
+static bool
+is_due(struct seen *e)
+{
+	struct qo_mono now = qo_mono_now();
+	int64_t age_us = qo_mono_diff_us(e->since, now);
+
+	if (!e->unsettled || now.us < e->again.us)
+		return false;
+	e->again.us = now.us + age_us / 2;
+	if (age_us > SETTLE_US)
+		e->unsettled = false; /* this look is the last */
+	return true;
+}
+
 static struct seen *
 names_by_id(const struct qo_scan *scan)
 {
@@ -196,7 +219,7 @@ names_by_id(const struct qo_scan *scan)
 	now = xcalloc(scan->nnames + 1, sizeof(*now));
 	for (i = 0; i < scan->nnames; i++) {
 		now[i].entry = scan->names[i].entry;
-		now[i].unsettled = UNSETTLED_ROUNDS;
+		unsettle(&now[i]);
 	}
 	qsort(now, scan->nnames, sizeof(*now), by_id);
 	return now;
@@ -213,10 +236,8 @@ carry_on(struct tail *tl, struct seen *e, const struct seen *was)
 	*e = *was;
 	e->entry = entry;
 	if (moved)
-		e->unsettled = UNSETTLED_ROUNDS;
-	else if (e->unsettled > 0)
-		e->unsettled--;
-	if (moved || e->unsettled > 0)
+		unsettle(e);
+	if (moved || is_due(e))
 		tl->ask[tl->nask++] = e;
 }
 
@@ -257,7 +278,7 @@ one_round(struct tail *tl, bool first)
 	now = names_by_id(&tl->scan);
 	if (first) {
 		for (i = 0; i < n; i++)
-			now[i].unsettled = 0;
+			now[i].unsettled = false;
 	} else {
 		compare(tl, now, n);
 		read_moved(tl);
