@@ -21,9 +21,7 @@ trap 'exit 143' INT TERM
 
 # The first line that a program in the background writes.
 first_line() {
-	i=0
-	while [ ! -s "$1" ] && [ $i -lt 200 ]; do
-		i=$((i + 1))
+	while [ ! -s "$1" ] && kill -0 "$2"; do
 		sleep 0.05
 	done
 	head -n 1 "$1"
@@ -31,7 +29,7 @@ first_line() {
 
 "$B"/bin/qo-store -d "$tmp/data" -l 127.0.0.1:0 >"$tmp/store" 2>/dev/null &
 store=$!
-url=$(first_line "$tmp/store")
+url=$(first_line "$tmp/store" $store)
 url=${url#qo-store ready }
 
 mkfifo "$tmp/in"
@@ -40,10 +38,10 @@ mkfifo "$tmp/in"
     'after GET key=^/b/y$ nth=2 status=507' <"$tmp/in" >"$tmp/proxy" &
 proxy=$!
 exec 3>"$tmp/in"
-p=$(first_line "$tmp/proxy")
+p=$(first_line "$tmp/proxy" $proxy)
 
 get() {
-	curl -s -o /dev/null -w '%{http_code}' --max-time 20 "$p$1"
+	curl -s -o /dev/null -w '%{http_code}' --max-time 240 "$p$1"
 }
 
 check refused "$(get /b/x)" 418

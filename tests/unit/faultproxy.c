@@ -337,17 +337,26 @@ send_all(int fd, const char *p, size_t len)
 static bool
 reach_store(struct conn *c)
 {
-	int one = 1;
+	int fd, one = 1;
+	bool stopping;
 
 	if (c->store != -1)
 		return true;
-	c->store = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (c->store == -1 ||
-	    connect(c->store, (struct sockaddr *)&c->proxy->upstream,
-		sizeof(c->proxy->upstream)) == -1)
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd == -1)
 		return false;
-	setsockopt(c->store, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	return true;
+	if (connect(fd, (struct sockaddr *)&c->proxy->upstream,
+		sizeof(c->proxy->upstream)) == -1) {
+		close(fd);
+		return false;
+	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	/* Who stops the proxy has to see it, or it is not waited for. */
+	pthread_mutex_lock(&c->proxy->lock);
+	c->store = fd;
+	stopping = c->proxy->stopping;
+	pthread_mutex_unlock(&c->proxy->lock);
+	return !stopping;
 }
 
 /* Has the store do it; the length of its answer, or 0. */
@@ -489,10 +498,16 @@ serve_one(struct conn *c)
 		back = perform(c, len);
 	if (v.hook && v.action != REFUSE && v.action != PASS)
 		call_hook(c->proxy);
+	if (v.action == REFUSE || v.action == AFTER)
+		told = v.status;
+	else if (v.action != DROP)
+		told = status_of(&c->back);
+	/* Before the client is told: it may look then. */
+	note(c->proxy, method, path, cond, &v,
+	    back > 0 ? status_of(&c->back) : 0, told);
 	switch (v.action) {
 	case REFUSE:
 	case AFTER:
-		told = v.status;
 		ok = tell(c, v.status);
 		break;
 	case DROP:
@@ -501,12 +516,9 @@ serve_one(struct conn *c)
 	case TWICE:
 	case PASS:
 	case ACTIONS:
-		told = status_of(&c->back);
 		ok = back > 0 && send_all(c->client, c->back.data, back);
 		break;
 	}
-	note(c->proxy, method, path, cond, &v,
-	    back > 0 ? status_of(&c->back) : 0, told);
 	buf_consume(&c->in, len);
 	return ok;
 }
