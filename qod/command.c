@@ -4,6 +4,7 @@
 #include "child.h"
 #include "command.h"
 #include "control.h"
+#include "control_bind.h"
 #include "jsonout.h"
 #include "log.h"
 #include "roles.h"

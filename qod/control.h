@@ -18,7 +18,6 @@
 #include <sys/types.h>
 
 #include "buf.h"
-#include "err.h"
 #include "loop.h"
 
 #define CONTROL_LINE_MAX    256
@@ -38,17 +37,6 @@ struct control;
 typedef int64_t control_handler(void *arg, const char *line,
     struct buf *answer);
 
-struct control_at {
-	const char *path;
-	uid_t uid;  /* of the file; (uid_t)-1: as it comes */
-	gid_t gid;  /* the same */
-	bool group; /* mode 0660, not 0600 */
-};
-
-/* A listening socket; its directory is made when it is missing, for the same
- * people.  A file of a qod that is gone is replaced, of one that answers is
- * refused (errnum EADDRINUSE).  -1 with *err. */
-int control_bind(const struct control_at *at, struct qo_err *err);
 /* fd, from control_bind or inherited, becomes the control's.  Only root and
  * our own user are listened to, whatever mode the file has. */
 struct control *control_new(struct loop *l, int fd, control_handler *handler,

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../../qod/control.h"
+#include "../../qod/control_bind.h"
 #include "run_suite.h"
 
 #define LONG_LEN ((size_t)3 << 20)
