@@ -26,7 +26,7 @@ def _():
     with Program("qo", "-c", CONF, "worker", "--id", "me", "--shards",
                  "0-7,8,9,a-f", env=ENV, log=os.path.join(tmp, "log")) as p:
         tid = qo("submit", "--type", "hello", "--input", '{"a":1}').out.strip()
-        qo("wait", tid, "--timeout", "60s")
+        qo("wait", tid, "--timeout", "240s")
         eq(json.loads(qo("status", tid, "--json").out)["output"], {"a": 1})
         workers = until("its record", lambda: json.loads(
             qo("workers", "--json").out))

@@ -24,9 +24,9 @@ cd "$tmp" || exit 1
 # As in a clone: the configuration that is shipped is for an installed qo.
 cp -r "$top/conf" .
 
-# wait_for COMMAND...: until it succeeds, 30 s at most.
+# wait_for COMMAND...: until it succeeds, 4 minutes at most.
 wait_for() {
-	tries=300
+	tries=2400
 	until "$@" >/dev/null 2>&1; do
 		tries=$((tries - 1))
 		if [ $tries -eq 0 ] || ! kill -0 "$pid" 2>/dev/null; then
