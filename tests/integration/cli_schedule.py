@@ -41,13 +41,13 @@ qo("init")
 
 @case("schedule add")
 def _():
-    out = add("nightly", "--cron", "30 2 * * *", "--timezone",
+    out = add("nightly", "--cron", "30 4 * * *", "--timezone",
               "Europe/Berlin", "--type", "report.build", "--input", "-",
               "--timeout", "90s", "--retries", "2", "--priority", "high",
               "--tag", "team=x", "--expires", "2h", "--catch-up", "last",
               "--overlap", "cancel", stdin='{"n": 1e400}').out
     eq(out.splitlines()[0], "added nightly")
-    times = re.findall(r"\w{3} (\d{4}-\d\d-\d\d) 02:30:00 \+0[12]:00, in ", out)
+    times = re.findall(r"\w{3} (\d{4}-\d\d-\d\d) 04:30:00 \+0[12]:00, in ", out)
     eq(len(set(times)), 5, "five times in the zone")
     raw = s3.get("/queue/schedules/nightly.json").body.decode()
     r = json.loads(raw)
