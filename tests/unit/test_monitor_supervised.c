@@ -27,7 +27,7 @@
 #include "sig.h"
 
 #define TASKS 16
-#define LONG  30000 /* ms that nothing here takes */
+#define LONG  100000 /* ms that nothing here takes */
 
 static struct live_store st;
 static struct board *board;
@@ -219,7 +219,7 @@ START_TEST(test_lost_then_drain)
 	snprintf(text, sizeof(text), "lost %.36s 1 %.36s", sc.id,
 	    sc.claim.lease_id);
 	tell(&c, text);
-	tell(&c, "drain 20000");
+	tell(&c, "drain 100000");
 	hear(&c, text, sizeof(text));
 	ck_assert_int_eq(strncmp(text, "settled ", 8), 0);
 	check_ended(&c);
@@ -330,7 +330,7 @@ main(void)
 	Suite *s = suite_create("monitor_supervised");
 	TCase *tc = tcase_create("supervised");
 
-	tcase_set_timeout(tc, 120);
+	tcase_set_timeout(tc, 300);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, test_lost);
 	tcase_add_test(tc, test_lost_then_drain);
