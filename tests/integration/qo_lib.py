@@ -168,12 +168,28 @@ def alive(pid):
     return state(pid) not in (None, "Z", "X")
 
 
-def children(pid):
+def killed(pid):
+    """It was, and may not have had the time to die."""
     try:
-        with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
-            return [int(p) for p in f.read().split()]
+        with open("/proc/%d/status" % pid) as f:
+            m = re.search(r"^SigPnd:\s+(\w+)$", f.read(), re.M)
+        return bool(m and int(m.group(1), 16) & 1 << signal.SIGKILL - 1)
     except OSError:
-        return []
+        return False
+
+
+def children(pid):
+    # The kernel may leave one out when another ends while this is read.
+    last = None
+    while True:
+        try:
+            with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+                now = [int(p) for p in f.read().split()]
+        except OSError:
+            return []
+        if now == last:
+            return now
+        last = now
 
 
 # The store.

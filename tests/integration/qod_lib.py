@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 
-from qo_lib import BIN, PATIENCE, alive, children, until
+from qo_lib import BIN, PATIENCE, alive, children, killed, until
 from store_lib import BUILD, Skip, case, eq, finish  # noqa: F401
 
 CHILD = os.path.abspath(os.path.join(BUILD, "tests", "tools", "role_child"))
@@ -28,6 +28,16 @@ def address():
     pid = os.getpid()
     return "127.%d.%d.%d:9710" % (1 + (pid >> 8) % 250, pid % 256,
                                   1 + counter % 250)
+
+
+def whole_lines(path):
+    """Of a file that others append to: the last line may be half there.  []
+    when it is not there yet."""
+    try:
+        with open(path, errors="replace") as f:
+            return f.read().split("\n")[:-1]
+    except FileNotFoundError:
+        return []
 
 
 def link_or_copy(src, dst):
@@ -162,27 +172,31 @@ class Qod:
     def send(self, signo):
         self.proc.send_signal(signo)
 
+    def obeyed(self):
+        """When it has seen all signals that it was sent before."""
+        n = self.log_text().count("log opened again")
+        self.send(signal.SIGUSR1)
+        self.wait_log("log opened again", n + 1)
+
     def log_text(self):
-        with open(self.path("log"), errors="replace") as f:
-            return f.read()
+        return "".join(x + "\n" for x in whole_lines(self.path("log")))
 
     def wait_log(self, pattern, count=1):
         def look():
+            over = self.proc is not None and self.proc.poll() is not None
             found = re.findall(pattern, self.log_text())
+            if len(found) < count and over:
+                raise AssertionError("qod ended")
             return found if len(found) >= count else None
         try:
             return until(pattern, look)
-        except AssertionError:
-            raise AssertionError("not in the log: " + pattern + "\n" +
-                                 self.log_text())
+        except AssertionError as e:
+            raise AssertionError("%s, not in the log: %s\n%s" % (
+                e, pattern, self.log_text()))
 
     def heard(self, pattern=""):
         """[(child, pid, message)] of role_child."""
-        try:
-            with open(self.path("heard")) as f:
-                lines = [x.rstrip("\n").split(" ", 2) for x in f]
-        except FileNotFoundError:
-            return []
+        lines = [x.split(" ", 2) for x in whole_lines(self.path("heard"))]
         return [(c, int(p), m) for c, p, m in lines
                 if re.search(pattern, c + " " + m)]
 
@@ -204,17 +218,22 @@ class Qod:
                 found.append(pid)
         return found
 
-    def stop(self, sig=signal.SIGTERM, timeout=PATIENCE):
+    def stop(self, sig=signal.SIGTERM):
         pids = children(self.proc.pid)
         self.proc.send_signal(sig)
-        try:
-            rc = self.proc.wait(timeout)
-        except subprocess.TimeoutExpired:
-            raise AssertionError("qod did not end: " + self.log_text())
-        left = [p for p in pids if alive(p)]
-        self.finish_process()
+        rc = self.wait_end()
+        left = [p for p in pids if alive(p) and not killed(p)]
         if left:
             raise AssertionError("left behind: %r" % left)
+        return rc
+
+    def wait_end(self):
+        """Its status, once it has ended."""
+        try:
+            rc = self.proc.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise AssertionError("qod did not end: " + self.log_text())
+        self.finish_process()
         return rc
 
     def finish_process(self):

@@ -5,6 +5,7 @@
  * that ROLE_CHILD names, the file NAME.does has lines of a word and a number:
  *
  *	late MS		say ready only then (default 0); -1: never
+ *	held 1		say ready when the file no longer says so
  *	exit N		exit with this status at once
  *	die N		die by this signal at once
  *	fail N		exit with this status when told to drain
@@ -15,6 +16,8 @@
  *	unsettled 1	(monitor) do not answer `lost'
  *
  * What it is told it appends to the file `heard', as NAME.INDEX PID MESSAGE.
+ * The file of its own is read before that: who has seen the line may write
+ * another.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -28,6 +31,8 @@
 #include "log.h"
 #include "proc.h"
 #include "role.h"
+
+#define HELD_MS 20
 
 static struct role role;
 static struct loop_timer ready_timer, end_timer;
@@ -81,21 +86,24 @@ static void
 on_drain(struct role *r, int64_t limit_ms)
 {
 	int64_t ms = does("slow", 0);
+	bool deaf = does("deaf", 0) != 0;
 
+	status = (int)does("fail", 0);
 	heard("drain %" PRId64, limit_ms);
-	if (does("deaf", 0))
+	if (deaf)
 		return;
 	if (limit_ms >= 0 && ms > limit_ms)
 		ms = limit_ms;
-	status = (int)does("fail", 0);
 	loop_timer_set_ms(r->loop, &end_timer, ms, on_end, NULL);
 }
 
 static void
 on_now(struct role *r)
 {
+	bool deaf = does("deaf", 0) != 0;
+
 	heard("now");
-	if (!does("deaf", 0))
+	if (!deaf)
 		loop_stop(r->loop);
 }
 
@@ -109,10 +117,11 @@ on_quiet(struct role *r, bool on)
 static bool
 on_message(struct role *r, const char *verb, char *rest)
 {
+	bool unsettled = does("unsettled", 0) != 0;
 	char *lease;
 
 	heard("%s %s", verb, rest);
-	if (strcmp(verb, "lost") != 0 || does("unsettled", 0) ||
+	if (strcmp(verb, "lost") != 0 || unsettled ||
 	    (lease = strrchr(rest, ' ')) == NULL)
 		return true;
 	role_tell(r, "settled %s", lease + 1);
@@ -163,14 +172,16 @@ leave_orphans(int64_t n)
 static void
 on_ready(struct loop_timer *t)
 {
-	(void)t;
-	role_ready(&role);
+	if (does("held", 0))
+		loop_timer_set_ms(role.loop, t, HELD_MS, on_ready, NULL);
+	else
+		role_ready(&role);
 }
 
 int
 main(int argc, char **argv)
 {
-	int64_t n;
+	int64_t n, slots, orphans, late;
 
 	program = strrchr(argv[0], '/');
 	program = strdup(program != NULL ? program + 1 : argv[0]);
@@ -195,14 +206,18 @@ main(int argc, char **argv)
 		return 78;
 	role.loop = loop_new();
 	role_start(&role, 0, 0);
+	slots = does("slots", 0);
+	orphans = does("orphans", 0);
+	late = does("held", 0) ? 0 : does("late", 0);
 	heard("started %d %d", role.of, role.generation);
-	take_tasks(does("slots", 0));
-	if ((n = does("orphans", 0)) != 0) {
-		leave_orphans(n);
+	take_tasks(slots);
+	if (orphans != 0) {
+		leave_orphans(orphans);
 		return 1;
 	}
-	if ((n = does("late", 0)) >= 0)
-		loop_timer_set_ms(role.loop, &ready_timer, n, on_ready, NULL);
+	if (late >= 0)
+		loop_timer_set_ms(role.loop, &ready_timer, late, on_ready,
+		    NULL);
 	loop_run(role.loop);
 	heard("ends");
 	role_fini(&role);
