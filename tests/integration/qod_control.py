@@ -10,7 +10,6 @@ import signal
 import socket
 import stat
 import subprocess
-import threading
 import time
 
 from qod_lib import BIN, Qod, Skip, alive, case, eq, finish, until
@@ -40,10 +39,28 @@ def connect(q):
     return s
 
 
-def ask(q, line):
-    with connect(q) as s:
-        s.sendall(line)
+def tell(q, line):
+    """A client that has said this."""
+    while True:
+        s = connect(q)
+        began = time.monotonic()
+        try:
+            s.sendall(line)
+            return s
+        except ConnectionError:
+            s.close()
+            if time.monotonic() - began < 4:
+                raise
+            # It has 5 s to say something, and we stood still.
+
+
+def answer(s):
+    with s:
         return b"".join(iter(lambda: s.recv(65536), b""))
+
+
+def ask(q, line):
+    return answer(tell(q, line))
 
 
 def become(uid, gid):
@@ -147,20 +164,15 @@ def _():
 @case("many_reloads_at_once")
 def _():
     with Qod() as q:
-        q.does("qo-worker", "late 300")
-        answers = []
-
-        def one():
-            answers.append(json.loads(ask(q, b"reload\n")))
-        threads = [threading.Thread(target=one) for _ in range(10)]
-        for t in threads:
-            t.start()
-            time.sleep(0.03)
-        for t in threads:
-            t.join()
+        q.does("qo-worker", "held 1")
+        clients = [tell(q, b"reload\n") for _ in range(10)]
+        # When the first has begun, all were read.
+        until("begun", lambda: status(q)["state"] == "reloading")
+        q.does("qo-worker")
+        answers = [json.loads(answer(s)) for s in clients]
         eq([a["ok"] for a in answers], [True] * 10)
         # Those that came while one was under way share the next.
-        assert status(q)["generation"] < 11, answers
+        assert status(q)["generation"] in (2, 3), answers
 
 
 @case("quiet_and_resume")
@@ -183,12 +195,10 @@ def _():
         p = qo(q, "ctl", "drain", "--timeout", "1s", code=6)
         q.wait_heard("quiet", 2)
         eq(status(q)["state"], "quiet")
-        with connect(q) as s:
-            s.sendall(b"drain\n")
-            p = ask(q, b"resume\n")
-            assert json.loads(p)["ok"], p
-            a = json.loads(s.makefile().read())
-            eq(a["ok"], False)
+        s = tell(q, b"drain\n")
+        p = ask(q, b"resume\n")
+        assert json.loads(p)["ok"], p
+        eq(json.loads(answer(s))["ok"], False)
     with Qod() as q:
         eq(qo(q, "ctl", "drain").out, "drained: nothing runs\n")
         eq(status(q)["state"], "quiet")
@@ -223,8 +233,7 @@ def _():
     with Qod() as q:
         pids = q.pids()
         eq(qo(q, "ctl", "stop").out, "stopping\n")
-        eq(q.proc.wait(60), 0)
-        q.finish_process()
+        eq(q.wait_end(), 0)
         assert not any(alive(p) for p in pids)
         assert not os.path.exists(q.path("sock"))
         p = qo(q, "ctl", "status", code=7)
@@ -233,16 +242,15 @@ def _():
 
 @case("stop_now")
 def _():
-    with Qod(start=False) as q:
-        q.does("qo-worker", "slow 100000")
+    with Qod("[qod]\ndrain_timeout = 10m\n", start=False) as q:
+        q.does("qo-worker", "slow 3600000")
         q.start()
         qo(q, "ctl", "stop")
         until("draining", lambda: status(q)["state"] == "stopping")
         p = qo(q, "ctl", "reload", code=1)
         assert "qod is stopping" in p.err, p.err
         qo(q, "ctl", "stop", "--now")
-        eq(q.proc.wait(60), 0)
-        q.finish_process()
+        eq(q.wait_end(), 0)
         assert q.heard("now")
 
 
@@ -265,7 +273,7 @@ def _():
 def _():
     # Three generations of workers at once, and two binaries.
     with Qod(workers=1) as q:
-        q.does("qo-worker", "slow 60000")
+        q.does("qo-worker", "slow 3600000")
 
         def workers():
             return sorted((c["generation"], c["state"], c["pid"])
@@ -287,8 +295,7 @@ def _():
         eq([c["generation"] for c in status(q)["children"]
             if c["role"] == "store"], [3])
         qo(q, "ctl", "stop", "--now")
-        eq(q.proc.wait(60), 0)
-        q.finish_process()
+        eq(q.wait_end(), 0)
 
 
 @case("upgrade_refused")
@@ -396,9 +403,8 @@ def _():
 @case("clients_that_misbehave")
 def _():
     with Qod() as q:
-        mute = [connect(q) for _ in range(60)]
-        for i, s in enumerate(mute):
-            s.sendall([b"sta", b"", b"\0\0", b"\xff" * 200][i % 4])
+        half = [b"sta", b"", b"\0\0", b"\xff" * 200]
+        mute = [tell(q, half[i % 4]) for i in range(60)]
         for line in (b"nonsense\n", b"status now\n", b"\x1b[2J\n",
                      b"a" * 10000 + b"\n", b"\n", b"status\0\n",
                      b"\xf0\x9f\n"):
@@ -423,8 +429,8 @@ def _():
         for _ in range(200):
             connect(q).close()
         eq(status(q)["state"], "running")
-        fds = len(os.listdir("/proc/%d/fd" % q.proc.pid))
-        assert fds < 40, fds
+        until("all closed", lambda: len(os.listdir(
+            "/proc/%d/fd" % q.proc.pid)) < 40)
 
 
 @case("it_stays_small")

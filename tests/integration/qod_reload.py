@@ -6,7 +6,8 @@ import socket
 import time
 
 import qo_lib
-from qod_lib import BIN, Qod, alive, case, children, eq, finish, until
+from qod_lib import (BIN, PATIENCE, Qod, alive, case, children, eq, finish,
+                     until)
 
 
 def reload(q):
@@ -117,7 +118,7 @@ def _():
     with Qod(start=False) as q:
         q.does("qo-worker", "late -1")
         q.start(wait=False)
-        q.wait_heard("worker.1 started")
+        q.wait_heard("worker.. started", 2)
         q.does("qo-worker")
         q.send(signal.SIGHUP)
         state = q.wait_state("READY=1")
@@ -166,44 +167,43 @@ def _():
 def _():
     with Qod() as q:
         q.does("qo-worker", "slow 2000")
+        began = time.monotonic()
         for i in range(1000):
             q.send(signal.SIGHUP)
             if i % 50 == 0:
                 time.sleep(0.05)
         until("some came of it", lambda: "generation=2" in q.log_text())
-        # They became few.
-        assert len(q.pids("worker")) <= 12, q.pids("worker")
+        # They became few: beside the four that are wanted and the three that
+        # may follow them no more than four for each are about to end.
+        assert len(q.pids()) <= 4 + 3 + 4 * 4, q.pids()
         eq(q.stop(), 0)
         n = len([s for s in q.poll_states() if "RELOADING" in s])
-        assert 1 <= n <= 20, n
+        # One a second.
+        assert 1 <= n <= time.monotonic() - began + 2, n
 
 
 @case("hup_during_a_reload_is_one_more")
 def _():
-    for ms in (500, 5000, 50000):
-        with Qod() as q:
-            q.does("qo-worker", "late %d" % ms)
-            n = len(q.poll_states())
+    with Qod() as q:
+        q.does("qo-worker", "held 1")
+        n = len(q.poll_states())
+        q.send(signal.SIGHUP)
+        q.wait_state("RELOADING=1", since=n)
+        for _ in range(10):
             q.send(signal.SIGHUP)
-            q.wait_state("RELOADING=1", since=n)
-            for _ in range(10):
-                q.send(signal.SIGHUP)
-                time.sleep(0.01)
-            if "reloaded generation=2" in q.log_text():
-                continue  # not during it: the machine is busy
-            q.does("qo-worker")
-            q.wait_log(r"reloaded generation=3")
-            time.sleep(1.5)
-            assert "generation=4" not in q.log_text()
-            eq(q.stop(), 0)
-            return
-    raise AssertionError("never fast enough")
+            time.sleep(0.01)
+        q.obeyed()
+        q.does("qo-worker")
+        q.wait_log(r"reloaded generation=3")
+        time.sleep(1.5)
+        assert "generation=4" not in q.log_text()
+        eq(q.stop(), 0)
 
 
 @case("term_during_a_reload")
 def _():
     with Qod() as q:
-        q.does("qo-worker", "late 60000")
+        q.does("qo-worker", "late -1")
         n = len(q.poll_states())
         q.send(signal.SIGHUP)
         q.wait_state("RELOADING=1", since=n)
@@ -297,7 +297,7 @@ def _():
     # death, unless it is held back.
     with Upgradable(workers=1) as q:
         q.send(signal.SIGUSR2)
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while q.log_text().count("upgrade: this is qod") < 3:
             assert time.monotonic() < end, q.log_text()[-2000:]
             for _ in range(200):
@@ -369,7 +369,7 @@ def _():
     # A worker dies before, nobody has settled its tasks; another dies after
     # with tasks that the old image knew of.
     with Upgradable("[worker]\nslots = 4\n") as q:
-        q.does("qo-worker", "slots 2\nslow 60000\n")
+        q.does("qo-worker", "slots 2\nslow 3600000\n")
         first, second = [p for c, p, m in sorted(q.heard("worker.. started"))]
         os.kill(first, signal.SIGKILL)
         os.kill(second, signal.SIGKILL)
@@ -379,7 +379,7 @@ def _():
         q.does("qo-monitor", "unsettled 1")
         os.kill(pids[0], signal.SIGKILL)
         q.wait_heard("monitor.0 lost .*%08x-" % pids[0], 2)
-        q.does("qo-worker", "slow 60000")
+        q.does("qo-worker", "slow 3600000")
         q.does("qo-monitor")
         upgrade(q)
         q.wait_heard("monitor.0 lost .*%08x-" % pids[0], 4)
@@ -387,6 +387,7 @@ def _():
         os.kill(pids[1], signal.SIGKILL)
         q.wait_heard("monitor.0 lost .*%08x-" % pids[1], 2)
         until("handlers gone", lambda: not any(alive(x) for x in handlers))
+        q.does("qo-worker")
         eq(q.stop(), 0)
 
 

@@ -64,7 +64,7 @@ def run_all(q):
     for kind in ("tell", "bad"):
         ids[kind] = qo(q, "submit", "--type", kind, "--input", "{}",
                        "--retries", "0").out.strip()
-        qo(q, "wait", ids[kind], "--timeout", "60s", code=None)
+        qo(q, "wait", ids[kind], "--timeout", "240s", code=None)
     ids["stay"] = qo(q, "submit", "--type", "stay", "--input", "{}").out.strip()
 
     def handler():
@@ -170,7 +170,7 @@ def one_run(form, target, level):
         look_everywhere(q, ids, handler, secrets, log)
         eq(qo(q, "status", ids["bad"], "--json").out.count("\n"), 1)
         eq(q.stop(), 0)
-        assert not alive(handler)
+        until("the handler has ended", lambda: not alive(handler))
         text = read(log).decode()
         check_lines(text, form)
         assert text.count("\n") > 5, text
@@ -361,7 +361,7 @@ def keys_in_the_environment(access_name, secret_name):
         q.wait_log("reloaded generation=3")
         environments_have_not(q, [secret])
         id_ = qo(q, "submit", "--type", "tell", "--input", "{}").out.strip()
-        qo(q, "wait", id_, "--timeout", "60s")
+        qo(q, "wait", id_, "--timeout", "240s")
         has_no_secret("the log", q.log_text(), [secret])
         eq(q.stop(), 0)
 
@@ -378,7 +378,7 @@ def _():
            "AWS_SESSION_TOKEN": TOKEN}
     with make("[qod]\nlog_level = debug\n", env=env) as q:
         q.start(wait=False)
-        eq(q.proc.wait(60), 78)
+        eq(q.wait_end(), 78)
         assert re.search("level=error .*(Invalid|denied)", q.log_text())
         has_no_secret("the log", q.log_text(), [SECRET, TOKEN])
 
