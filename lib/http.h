@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "buf.h"
 #include "clock.h"
@@ -72,9 +73,9 @@ struct http_req {
 
 	/* private */
 	struct http *http;
-	struct http_xfer *xfer; /* NULL: waiting for a connection */
-	struct http_req *prev, *next;
-	struct buf head_out; /* the headers as libcurl wants them */
+	struct http_xfer *xfer;     /* NULL: waiting for a connection */
+	TAILQ_ENTRY(http_req) link; /* while it waits */
+	struct buf head_out;        /* the headers as libcurl wants them */
 	struct loop_timer limit;
 	int64_t limit_ms;
 	struct loop_task late;

@@ -9,18 +9,18 @@
 
 #define nitems(a) (sizeof(a) / sizeof((a)[0]))
 #define REQ_ID    "x-amz-request-id: 4442587FB7D0A2F9\r\n"
-#define LIST_HEAD                                                           \
+#define PAGE_HEAD                                                           \
 	"<?xml version=\"1.0\" encoding=\"UTF-8\"?><ListBucketResult "      \
 	"xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Name>qo</Name>" \
 	"<Prefix></Prefix><KeyCount>1</KeyCount><MaxKeys>1000</MaxKeys>"    \
 	"<EncodingType>url</EncodingType>"
-#define LIST_ENTRY                                                  \
+#define PAGE_ENTRY                                                  \
 	"<Contents><Key>ready%2F0%2Fa+b%2B</Key>"                   \
 	"<LastModified>2026-01-28T12:00:00.123Z</LastModified>"     \
 	"<ETag>&quot;d41d8cd98f00b204e9800998ecf8427e&quot;</ETag>" \
 	"<Size>0</Size><StorageClass>STANDARD</StorageClass></Contents>"
 #define LIST_DOC                                                \
-	LIST_HEAD "<IsTruncated>false</IsTruncated>" LIST_ENTRY \
+	PAGE_HEAD "<IsTruncated>false</IsTruncated>" PAGE_ENTRY \
 		  "</ListBucketResult>"
 
 static struct fixture fx;
