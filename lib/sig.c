@@ -121,7 +121,7 @@ sig_hand_over(void)
 	sig_hold(true);
 	for (signo = 1; signo < NSIG; signo++)
 		if (atomic_exchange(&pending[signo], 0) == 1)
-			kill(getpid(), signo);
+			raise(signo);
 }
 
 int
