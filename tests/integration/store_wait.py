@@ -252,7 +252,7 @@ def _():
 
     def sleeps():
         before = switches()
-        time.sleep(4)
+        time.sleep(2)
         return switches() == before
     until("a rest", sleeps)  # a checkpoint follows the last write
 

@@ -33,7 +33,7 @@ struct scripted {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	char *requests[REQUESTS];
-	size_t nrequests;
+	size_t nrequests, nclosed;
 	struct conn conns[CONNS];
 };
 
@@ -109,8 +109,12 @@ serve(struct scripted *s, struct conn *c)
 		if (step->answer != NULL)
 			send_all(c->fd, step->answer,
 			    step->len > 0 ? step->len : strlen(step->answer));
-		if (step->flags & (SCRIPT_CLOSE | SCRIPT_RESET))
+		if (step->flags & (SCRIPT_CLOSE | SCRIPT_RESET)) {
 			conn_close(c, (step->flags & SCRIPT_RESET) != 0);
+			pthread_mutex_lock(&s->lock);
+			s->nclosed++;
+			pthread_mutex_unlock(&s->lock);
+		}
 	}
 }
 
@@ -244,6 +248,17 @@ scripted_count(struct scripted *s)
 
 	pthread_mutex_lock(&s->lock);
 	n = s->nrequests;
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
+size_t
+scripted_closed(struct scripted *s)
+{
+	size_t n;
+
+	pthread_mutex_lock(&s->lock);
+	n = s->nclosed;
 	pthread_mutex_unlock(&s->lock);
 	return n;
 }

@@ -33,6 +33,8 @@ struct scripted *scripted_start(const struct script_step *steps, size_t n,
 const char *scripted_url(const struct scripted *s);
 /* Requests that were read so far. */
 size_t scripted_count(struct scripted *s);
+/* Connections that were closed because a step says so. */
+size_t scripted_closed(struct scripted *s);
 /* Head and body of request i as text; good until scripted_stop. */
 const char *scripted_request(struct scripted *s, size_t i);
 /* Ends the thread and closes everything. */

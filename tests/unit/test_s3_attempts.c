@@ -72,7 +72,8 @@ START_TEST(test_deadline)
 	qo_s3_req_init(&r, QO_S3_GET, "qo", "k");
 	r.deadline_ms = 300;
 	r.max_attempts = 1000;
-	ck_assert_int_eq(qo_s3_wait(fx.s3, &r), QO_S3_SLOW_DOWN);
+	/* The last one may be told, or be cut short, or not be sent. */
+	ck_assert_int_eq(qo_s3_outcome_rc(qo_s3_wait(fx.s3, &r)), QO_AGAIN);
 	ck_assert_uint_ge(r.res.attempts, 1);
 	ck_assert_uint_lt(r.res.attempts, 64);
 	fixture_done(&fx, &r);
@@ -120,7 +121,16 @@ END_TEST
 static void
 hasty(struct qo_s3_conf *conf)
 {
-	conf->request_timeout_ms = 100;
+	conf->request_timeout_ms = 400;
+}
+
+/* One attempt; where a busy machine kept us from sending it in time: again. */
+static void
+wait_once(struct qo_s3_req *r)
+{
+	r->max_attempts = 1;
+	while (qo_s3_wait(fx.s3, r) == QO_S3_UNREACHABLE)
+		ck_assert_ptr_nonnull(strstr(r->res.err.msg, "within"));
 }
 
 START_TEST(test_no_answer)
@@ -130,10 +140,10 @@ START_TEST(test_no_answer)
 
 	fixture_start(&fx, &step, 1, hasty);
 	qo_s3_req_init(&r, QO_S3_PUT, "qo", "k");
-	r.max_attempts = 1;
-	ck_assert_int_eq(qo_s3_wait(fx.s3, &r), QO_S3_AMBIGUOUS);
+	wait_once(&r);
+	ck_assert_int_eq(r.res.outcome, QO_S3_AMBIGUOUS);
 	ck_assert(r.res.maybe_applied);
-	ck_assert_ptr_nonnull(strstr(r.res.err.msg, "no answer within 50 ms"));
+	ck_assert_ptr_nonnull(strstr(r.res.err.msg, "no answer within 200 ms"));
 	fixture_done(&fx, &r);
 }
 END_TEST
@@ -148,8 +158,8 @@ START_TEST(test_slow_answer)
 
 	fixture_start(&fx, &step, 1, hasty);
 	qo_s3_req_init(&r, QO_S3_GET, "qo", "k");
-	r.max_attempts = 1;
-	ck_assert_int_eq(qo_s3_wait(fx.s3, &r), QO_S3_AMBIGUOUS);
+	wait_once(&r);
+	ck_assert_int_eq(r.res.outcome, QO_S3_AMBIGUOUS);
 	fixture_done(&fx, &r);
 }
 END_TEST
@@ -375,18 +385,18 @@ START_TEST(test_idle_closed)
 {
 	struct script_step steps[] = { { OK_PUT, 0, SCRIPT_CLOSE },
 		{ OK_PUT, 0, 0 } };
-	struct qo_mono before = qo_mono_now();
+	struct qo_mono before;
 	struct qo_s3_req r;
-	int i;
 
 	fixture_start(&fx, steps, nitems(steps), NULL);
 	qo_s3_req_init(&r, QO_S3_PUT, "qo", "k");
 	ck_assert_int_eq(qo_s3_wait(fx.s3, &r), QO_S3_OK);
-	for (i = 0; i < 10; i++) {
+	while (scripted_closed(fx.server) == 0)
+		loop_once(fx.loop, 10);
+	do {
 		before = qo_mono_now();
 		loop_once(fx.loop, 20);
-	}
-	ck_assert_int_ge(qo_mono_diff_us(before, qo_mono_now()), 10000);
+	} while (qo_mono_diff_us(before, qo_mono_now()) < 10000);
 	ck_assert_int_eq(qo_s3_wait(fx.s3, &r), QO_S3_OK);
 	ck_assert_uint_eq(r.res.attempts, 1);
 	fixture_done(&fx, &r);
