@@ -37,6 +37,7 @@ import select
 import signal
 import sys
 import threading
+import time
 import traceback
 
 __all__ = ["Cancelled", "Fail", "Reschedule", "Retry", "Task", "WaitSignal",
@@ -47,6 +48,7 @@ DEPTH_MAX = 512  # levels of [] and {}
 PROGRESS_DEPTH_MAX = 64
 PROGRESS_MAX = 65536
 SECONDS_MAX = 315360000
+NAP = 0.05  # seconds, the longest that Task.sleep takes to see SIGTERM
 EX_DATAERR, EX_TEMPFAIL, EX_PROTOCOL = 65, 75, 76
 
 
@@ -140,7 +142,7 @@ class Task:
 
     def __init__(self, channel, fields, value):
         self._channel = channel
-        self._cancelled = threading.Event()
+        self._cancelled = False
         #: The id of the task, the same for all attempts.
         self.id = fields.get("task_id") or ""
         self.type = fields.get("task_type") or ""
@@ -174,11 +176,19 @@ class Task:
     def cancelled(self):
         """True once the attempt shall end: the task was cancelled, its time
         is up, or the worker stops.  What is left is the handler's grace."""
-        return self._cancelled.is_set()
+        return self._cancelled
 
     def sleep(self, seconds):
         """Waits, but no longer than until it is cancelled; says which."""
-        return self._cancelled.wait(seconds)
+        # Not on a lock, which the handler of the signal could not have when
+        # this thread has it.  A signal just before a nap does not end it.
+        end = time.monotonic() + seconds
+        while not self._cancelled:
+            left = end - time.monotonic()
+            if left <= 0:
+                break
+            time.sleep(min(left, NAP))
+        return self._cancelled
 
     def check(self):
         """Raises Cancelled once the attempt shall end."""
@@ -318,7 +328,7 @@ class _Runner:
         self.terminated = True
         if self.task is None:
             return
-        self.task._cancelled.set()
+        self.task._cancelled = True
         if self.stop is not None:
             self.loop.call_soon_threadsafe(self.stop)
         elif self.interrupt:
@@ -333,6 +343,8 @@ class _Runner:
         if self.loop is None:
             self.loop = asyncio.new_event_loop()
             asyncio.set_event_loop(self.loop)
+            # SIGTERM may come when it is about to wait, and not be seen.
+            self.loop.add_reader(self.wake, self.drain)
         job = self.loop.create_task(coroutine)
         self.stop = job.cancel
         if self.task.cancelled:
@@ -389,6 +401,9 @@ class _Runner:
         """SIGTERM that came before the answer was for this task."""
         self.task = None
         self.terminated = False
+        self.drain()
+
+    def drain(self):
         try:
             while os.read(self.wake, 512):
                 pass

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 
+from qo_lib import state
 from store_lib import BUILD, Skip, case, directory, eq, finish
 
 LIBC = ctypes.CDLL(None)
@@ -249,9 +250,10 @@ def _(lang):
         p.end()
 
 
-def cancel(p, task_type, want):
+def cancel(p, task_type, want, when=lambda: True):
     p.task(task_type)
     eq(p.hear(), {"log": "waiting"})
+    wait_for(when)
     p.proc.send_signal(signal.SIGTERM)
     eq(p.hear(), want)
     # It was for the task, not for the process.
@@ -419,7 +421,24 @@ def _():
 def _():
     with Peer(command("python")) as p:
         for _ in range(3):
-            cancel(p, "wait.interrupt", {"status": "cancelled"})
+            # Python itself does not see what comes just before a call that
+            # blocks.
+            cancel(p, "wait.interrupt", {"status": "cancelled"},
+                   lambda: state(p.proc.pid) == "S")
+        p.end()
+
+
+@case("python_term_at_any_line_of_a_sleep")
+def _():
+    with Peer(command("python")) as p:
+        n = 1
+        while True:
+            output = p.ask("wait.traced", n)["output"]
+            if output == [False, False]:
+                break
+            eq(output, [True, True], "at line %d" % n)
+            n += 1
+        assert n > 4, n
         p.end()
 
 

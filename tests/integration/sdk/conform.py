@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from signal import SIGTERM
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__),
                                 "../../../examples/python"))
@@ -105,6 +106,24 @@ def wait(task):
 
 
 # What only this language has.
+
+@qo.handler("wait.traced")
+def wait_traced(task):
+    """SIGTERM before the n-th line of what a sleep does."""
+    n = task.input
+
+    def trace(frame, event, arg):
+        nonlocal n
+        n -= event == "line"
+        if event == "line" and n == 0:
+            os.kill(os.getpid(), SIGTERM)
+        return trace
+
+    sys.settrace(trace)
+    task.sleep(0.1)
+    sys.settrace(None)
+    return [n <= 0, task.cancelled]
+
 
 @qo.handler("wait.async")
 async def wait_async(task):
