@@ -303,14 +303,27 @@ START_TEST(test_reopen)
 }
 END_TEST
 
+/* A worker that does not miss a beat, also when we stand still. */
+static struct board_area *
+add_worker(struct store *s)
+{
+	struct board_area *worker;
+	struct qo_err err;
+
+	worker = board_at(s->board,
+	    board_alloc(s->board, BOARD_WORKER, 0, 1, 1, 0, &err));
+	ck_assert_ptr_nonnull(worker);
+	board_gauge(worker, BOARD_HEARTBEAT_MS, now_ms() + 1000000);
+	return worker;
+}
+
 /* qod is gone: one that nobody asks, one that a worker still needs, one that
- * is asked without end. */
+ * is needed without end. */
 START_TEST(test_orphans)
 {
 	struct store quiet, needed, busy;
 	struct board_area *worker;
-	int64_t began, left = 0, at, asked_at, pause = 0;
-	struct qo_err err;
+	int64_t began, left = 0, first;
 	int asked = 0;
 
 	store_init(&quiet);
@@ -322,24 +335,19 @@ START_TEST(test_orphans)
 	expect_ready(&quiet);
 	expect_ready(&needed);
 	expect_ready(&busy);
-	at = board_alloc(needed.board, BOARD_WORKER, 0, 1, 1, 0, &err);
-	worker = board_at(needed.board, at);
-	/* In the future, so that we may stand still. */
-	board_gauge(worker, BOARD_HEARTBEAT_MS, now_ms() + 1000000);
-	asked_at = began = now_ms();
+	worker = add_worker(&needed);
+	add_worker(&busy);
+	began = now_ms();
 	close(quiet.ctl);
 	close(needed.ctl);
 	close(busy.ctl);
 	quiet.ctl = needed.ctl = busy.ctl = -1;
+	first = now_ms() - began;
 	while (!has_ended(&busy) || !has_ended(&needed) || !has_ended(&quiet)) {
 		ck_assert_int_lt(now_ms() - began, 100000);
 		if (!has_ended(&busy) &&
-		    answered(dial(&busy), asked == 0 ? 60000 : 500)) {
+		    answered(dial(&busy), asked == 0 ? 60000 : 500))
 			asked++;
-			if (now_ms() - asked_at > pause)
-				pause = now_ms() - asked_at;
-			asked_at = now_ms();
-		}
 		if (left == 0 && has_ended(&quiet) && now_ms() - began > 6000) {
 			ck_assert(!has_ended(&needed));
 			left = now_ms();
@@ -352,11 +360,9 @@ START_TEST(test_orphans)
 	ck_assert_int_eq(busy.status, 0);
 	ck_assert_int_ge(quiet.ended_ms - began, 3000);
 	ck_assert_int_ge(needed.ended_ms, left);
-	/* Its limit is 16 s, the last of them for what is under way.  Where a
-	 * busy machine kept us from asking for 3 s, it was over before. */
-	ck_assert(busy.ended_ms - began >= 14900 || pause > 2000 ||
-	    busy.ended_ms - asked_at > 2000);
-	ck_assert_int_gt(asked, 0);
+	/* Its limit is 16 s, the last of them for what is under way. */
+	ck_assert_int_ge(busy.ended_ms - began, 14900);
+	ck_assert(asked > 0 || first > 5000);
 	store_fini(&quiet);
 	store_fini(&needed);
 	store_fini(&busy);
@@ -367,23 +373,28 @@ END_TEST
  * still, too. */
 START_TEST(test_orphan_that_stood_still)
 {
-	struct store s = { .pid = 0 };
-	int64_t woken;
+	struct store s;
+	int64_t closed, woken;
 
 	/* It learns that qod is gone, then stands still for longer than it
 	 * waits for somebody to ask.  Where we are too slow: again. */
-	do {
-		if (s.pid != 0)
-			store_fini(&s);
+	for (;;) {
 		store_init(&s);
 		launch(&s, "data", "", true);
 		expect_ready(&s);
+		closed = now_ms();
 		close(s.ctl);
 		s.ctl = -1;
 		poll(NULL, 0, 500);
 		proc_signal(s.pid, SIGSTOP);
-		poll(NULL, 0, 3000);
-	} while (has_ended(&s));
+		if (now_ms() - closed < 2500)
+			break;
+		proc_signal(s.pid, SIGKILL);
+		waitpid(s.pid, NULL, 0);
+		store_fini(&s);
+	}
+	poll(NULL, 0, 3000);
+	ck_assert(!has_ended(&s));
 	woken = now_ms();
 	proc_signal(s.pid, SIGCONT);
 	while (!has_ended(&s))
