@@ -77,7 +77,7 @@ static int
 child_main(const char *what)
 {
 	if (strcmp(what, "sleep") == 0)
-		poll(NULL, 0, 20000);
+		poll(NULL, 0, 110000);
 	else if (strcmp(what, "status") == 0)
 		say_status();
 	else {

@@ -143,7 +143,6 @@ static void *
 serve(void *arg)
 {
 	struct tls_server *s = arg;
-	struct timeval limit = { 120, 0 };
 	struct pollfd pfd[2] = { { s->stop[0], POLLIN, 0 },
 		{ s->fd, POLLIN, 0 } };
 	int fd;
@@ -152,7 +151,6 @@ serve(void *arg)
 		fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC);
 		if (fd == -1)
 			continue;
-		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 		serve_one(s, fd);
 	}
 	return NULL;
