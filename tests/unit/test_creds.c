@@ -22,6 +22,24 @@
 static struct fixture fx;
 static char dir[64], path[96];
 
+/* The linker puts this in the place of qo_mono_now: it does not see that the
+ * machine stood still.  A metadata service has 2 s, and it is a thread of
+ * ours. */
+struct qo_mono __real_qo_mono_now(void);
+struct qo_mono __wrap_qo_mono_now(void);
+
+struct qo_mono
+__wrap_qo_mono_now(void)
+{
+	static struct qo_mono shown, seen;
+	struct qo_mono t = __real_qo_mono_now();
+	int64_t us = qo_mono_diff_us(seen, t);
+
+	shown.us += us < 20 * QO_US_PER_MS ? us : 20 * QO_US_PER_MS;
+	seen = t;
+	return shown;
+}
+
 static void
 setup(void)
 {

@@ -170,7 +170,7 @@ START_TEST(test_unix_socket)
 	conf.access_key = conf.secret_key = "k";
 	conf.unix_socket = path;
 	conf.max_connections = 4;
-	conf.request_timeout_ms = 10000;
+	conf.request_timeout_ms = 120000;
 	s3 = qo_s3_new(l, &conf, &err);
 	ck_assert_ptr_nonnull(s3);
 	qo_s3_req_init(&r, QO_S3_PUT, "qo", "k");
