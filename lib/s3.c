@@ -9,6 +9,11 @@
 
 #define CONNECT_MS  2000
 #define DEADLINE_MS 30000
+/* The budget of retries: an outage must not multiply the load.  But a store
+ * that stands still for some seconds stops all connections at once, and each
+ * may time out twice (10 each) then. */
+#define BUDGET_MIN  500
+#define BUDGET_EACH 20
 /* What ended flights may keep. */
 #define SPARE_MAX      64
 #define SPARE_BODY_MAX 16384
@@ -99,6 +104,9 @@ qo_s3_new(struct loop *l, const struct qo_s3_conf *conf, struct qo_err *err)
 	s3->etag_form = conf->etag_form;
 	s3->request_timeout_ms = conf->request_timeout_ms;
 	s3->max_skew_ms = conf->max_skew_ms;
+	s3->budget = BUDGET_EACH * (int)conf->max_connections;
+	if (s3->budget < BUDGET_MIN)
+		s3->budget = BUDGET_MIN;
 	qo_stime_init(&s3->stime);
 	memset(&hc, 0, sizeof(hc));
 	hc.max_connections = conf->max_connections;

@@ -15,9 +15,7 @@
 #define RETRY_BASE_MS   100
 #define RETRY_CAP_MS    5000
 #define SKEW_REFUSED_US (14 * 60 * QO_US_PER_SEC) /* S3 allows 15 minutes */
-/* The budget of retries, as the AWS SDKs count it: an outage must not
- * multiply the load. */
-#define BUDGET_MAX     500
+/* What a retry costs and a success brings back, as the AWS SDKs count it. */
 #define BUDGET_RETRY   5
 #define BUDGET_TIMEOUT 10
 #define BUDGET_REFUND  1
@@ -397,7 +395,7 @@ retry(struct qo_s3_flight *f)
 	at = qo_mono_add_ms(qo_mono_now(), delay > least ? delay : least);
 	if (at.us >= f->deadline.us)
 		return false;
-	if (s3->budget_spent + cost > BUDGET_MAX) {
+	if (s3->budget_spent + cost > s3->budget) {
 		s3->stats.retries_refused++;
 		return false;
 	}

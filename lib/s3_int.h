@@ -48,7 +48,7 @@ struct qo_s3 {
 	char *region;
 	enum qo_s3_etag_form etag_form;
 	int64_t request_timeout_ms, max_skew_ms;
-	int budget_spent; /* on retries; successes give back */
+	int budget, budget_spent; /* on retries; successes give back */
 };
 
 /* s3_flight.c: fills in what is the same for all attempts.  -1: too long. */

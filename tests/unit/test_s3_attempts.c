@@ -323,6 +323,46 @@ START_TEST(test_queue_of_requests)
 END_TEST
 
 static void
+hasty_many(struct qo_s3_conf *conf)
+{
+	conf->request_timeout_ms = 400;
+	conf->max_connections = 100;
+}
+
+static void
+whatever(struct qo_s3_req *r)
+{
+	(void)r;
+}
+
+/* A store that stands still stops all connections at once: each tries again,
+ * however many there are. */
+START_TEST(test_budget_of_many)
+{
+	static struct script_step steps[1000];
+	static struct qo_s3_req r[100];
+	const struct qo_s3_stats *stats;
+	size_t i;
+
+	for (i = 0; i < nitems(steps); i++)
+		steps[i] = (struct script_step){ NULL, 0, SCRIPT_STALL };
+	fixture_start(&fx, steps, nitems(steps), hasty_many);
+	for (i = 0; i < nitems(r); i++) {
+		qo_s3_req_init(&r[i], QO_S3_GET, "qo", "k");
+		r[i].done = whatever;
+		qo_s3_send(fx.s3, &r[i]);
+	}
+	stats = qo_s3_stats(fx.s3);
+	while (stats->retries + stats->retries_refused < nitems(r))
+		loop_once(fx.loop, -1);
+	ck_assert_uint_eq(stats->retries_refused, 0);
+	for (i = 0; i < nitems(r); i++)
+		qo_s3_req_fini(&r[i]);
+	fixture_stop(&fx);
+}
+END_TEST
+
+static void
 never(struct qo_s3_req *r)
 {
 	(void)r;
@@ -432,6 +472,7 @@ main(void)
 	tcase_add_test(tc, test_deadline);
 	tcase_add_test(tc, test_retry_after);
 	tcase_add_test(tc, test_budget);
+	tcase_add_test(tc, test_budget_of_many);
 	tcase_add_test(tc, test_no_answer);
 	tcase_add_test(tc, test_slow_answer);
 	tcase_add_test(tc, test_unreachable);
