@@ -166,6 +166,7 @@ def _():
     with Mount("16m") as m, Store(data=m.dir + "/data") as store:
         c = store.client()
         c.put("/bkt")
+        start = time.monotonic()
         big = fill(c, "big", 2 << 20)
         small = fill(c, "small", 1000)
         assert big and small
@@ -183,7 +184,8 @@ def _():
             r = c.get(key)
             eq(r.body[:20], body(key, 1)[:50][:20], key)
         assert "disk is full" in store.log_text()
-        eq(store.log_text().count("answered with 503"), 1)
+        said = store.log_text().count("answered with 503")
+        assert said <= 1 + (time.monotonic() - start) // 60, said
         # Space comes back: so does the service, by itself.
         m.options("size=64m")
         eq(c.put("/bkt/after", b"x" * 100000).status, 200)
@@ -287,6 +289,7 @@ def _():
             eq(c.put("/bkt/before", b"1").status, 200)
             eq(c.put("/bkt/large", b"1" * (2 << 20)).status, 200)
             m.break_down()
+            start = time.monotonic()
             for key, size in (("small", 1), ("big", 2 << 20), ("small", 2)):
                 r = c.put("/bkt/" + key, b"x" * size)
                 eq((r.status, r.code), (503, "ServiceUnavailable"), key)
@@ -296,9 +299,10 @@ def _():
             eq(c.get("/bkt/before").body, b"1")
             eq(c.get("/bkt/large").body, b"1" * (2 << 20))
             eq(c.get("/bkt", "list-type=2").all("Key"), ["before", "large"])
-            text = store.log_text()
-            eq(text.count("the disk is read-only: writes are answered with "
-                          "503 until that changes"), 1)
+            said = store.log_text().count(
+                "the disk is read-only: writes are answered with 503 until "
+                "that changes")
+            assert 1 <= said <= 1 + (time.monotonic() - start) // 60, said
             c.close()
             eq(store.stop(), 0)
             # Repaired, it has all that was acknowledged and nothing else.

@@ -143,7 +143,7 @@ class Store:
     def url(self):
         return "http://%s:%d" % (self.host, self.port)
 
-    def stop(self, sig=signal.SIGTERM, timeout=60):
+    def stop(self, sig=signal.SIGTERM, timeout=240):
         if self.proc is None:
             return None
         self.proc.send_signal(sig)
@@ -348,7 +348,7 @@ class Client:
             fresh = self.conn is None
             if fresh:
                 self.conn = http.client.HTTPConnection(
-                    self.store.host, self.store.port, timeout=60)
+                    self.store.host, self.store.port, timeout=240)
             try:
                 self.conn.putrequest(method, url, skip_host=True,
                                      skip_accept_encoding=True)
@@ -384,7 +384,7 @@ class Client:
             k.replace("_", "-"): v for k, v in headers.items()})
 
 
-def raw(store, data, timeout=60, half=True):
+def raw(store, data, timeout=240, half=True):
     """Sends bytes, reads until the other side closes (or the time is up)."""
     s = socket.create_connection((store.host, store.port), timeout)
     out = b""
