@@ -8,7 +8,7 @@
 #include "qodstatus.h"
 #include "taskview.h"
 
-#define QUICK_MS    10000 /* for what qod answers at once */
+#define QUICK_MS    60000 /* for what qod answers at once, if it runs */
 #define LIMIT_MAX   (365 * CONFVAL_DAY)
 #define MESSAGE_LEN 16384
 
