@@ -631,6 +631,14 @@ start_claimer(size_t k, size_t *left)
 	}
 }
 
+/* Where a store that stood still has not answered: is it ours? */
+static void
+ask_again(struct qo_claim *cl)
+{
+	while (cl->change.rc == QO_AGAIN)
+		(void)qo_claim_take_wait(cl, LEASE_MS);
+}
+
 /* Exactly one of them holds it, and the task says so too. */
 static void
 check_holder(size_t i)
@@ -669,6 +677,9 @@ START_TEST(test_race)
 		loop_once(st.loop, -1);
 	/* Some writes were lost, or nothing was tested. */
 	ck_assert_uint_gt(faultproxy_hits(proxy), 0);
+	for (k = 0; k < CLAIMERS; k++)
+		for (i = 0; i < TASKS; i++)
+			ask_again(&who[k].claims[i]);
 	for (i = 0; i < TASKS; i++)
 		check_holder(i);
 	for (i = 0; i < TASKS; i += 50)
