@@ -10,11 +10,10 @@ import subprocess
 import tempfile
 import time
 
-from store_lib import BUILD, Skip, case, eq, finish
+from qo_lib import BIN, PATIENCE
+from store_lib import Skip, case, eq, finish
 
-BIN = os.path.abspath(os.path.join(BUILD, "bin"))
 ENV = {"PATH": BIN + ":/usr/bin:/bin", "LC_ALL": "C", "TERM": "dumb"}
-PATIENCE = 60
 top = tempfile.mkdtemp(prefix="qo-completion.")
 ENV["HOME"] = top
 

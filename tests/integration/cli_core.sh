@@ -46,7 +46,7 @@ start_store() {
 	"$top/$B/bin/qo-store" -d "$tmp/data" -l "127.0.0.1:${1-0}" -p port \
 	    >store.out 2>&1 </dev/null &
 	pid=$!
-	tries=300
+	tries=2400
 	until [ -s port ]; do
 		tries=$((tries - 1))
 		if [ $tries -eq 0 ] || ! kill -0 "$pid" 2>/dev/null; then
