@@ -221,7 +221,8 @@ endif
 
 $(B)/tests/unit/test_s3_tls: PKG_test := libssl
 $(B)/tests/unit/test_wrong_clock: LDLIBS += -Wl,--wrap=qo_wall_local
-$(B)/tests/unit/test_schedule_fire: LDLIBS += -Wl,--wrap=qo_queue_now
+$(addprefix $(B)/tests/unit/,test_schedule_fire test_monitor_schedules): \
+	   LDLIBS += -Wl,--wrap=qo_queue_now
 $(addprefix $(B)/tests/unit/,test_slow_walk test_httpd test_httpd_conn \
 	   test_creds): LDLIBS += -Wl,--wrap=qo_mono_now
 

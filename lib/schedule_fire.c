@@ -76,13 +76,18 @@ static void
 on_confirmed(struct qo_schedule_change *c)
 {
 	struct qo_fire *f = fire_of(c);
+	const struct qo_schedule *s = &c->s;
 
 	/* Deleted meanwhile: what was decided before has been done. */
 	if (c->rc != QO_OK)
 		end(f, c->rc, &c->err);
-	else
-		/* More may be due than one decision holds. */
+	/* More may have been due than one decision holds.  What is due since
+	 * then is not waited for: with a slow store there is always more. */
+	else if (s->nfiring > 0 || !qo_wall_is_set(s->next_due) ||
+	    s->next_due.us <= f->until.us)
 		consider(f);
+	else
+		end(f, QO_OK, NULL);
 }
 
 static void
@@ -374,6 +379,7 @@ on_start(struct loop_task *t)
 {
 	struct qo_fire *f = t->arg;
 
+	f->until = qo_queue_now(f->change.q);
 	/* What somebody else is firing may be done by now, and gone. */
 	f->change.loaded = f->change.loaded && f->change.s.nfiring == 0;
 	if (f->change.loaded)

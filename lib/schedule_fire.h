@@ -35,7 +35,7 @@ struct qo_fire {
 	void (*done)(struct qo_fire *f);
 	void *arg;
 
-	/* out: QO_OK: nothing is left to be done now, or others are at it.
+	/* out: QO_OK: what was due is done, or others are at it.
 	 * QO_NOENT: the schedule is gone.  QO_AGAIN, QO_DENIED, QO_ERR. */
 	enum qo_rc rc;
 	struct qo_err err;
@@ -44,7 +44,8 @@ struct qo_fire {
 
 	/* private */
 	struct loop_task start;
-	bool looked; /* at the run before, which was: */
+	struct qo_wall until; /* it was started then */
+	bool looked;          /* at the run before, which was: */
 	bool unfinished;
 	char previous[QO_UUID_SIZE];
 	char key[QO_KEY_SIZE];

@@ -23,6 +23,7 @@ struct schedules {
 	bool refreshing;
 	size_t nfires;
 	bool once, stopping;
+	struct qo_wall until;   /* of once: what is due later is left alone */
 	struct loop_task check; /* of stop: is all over? */
 	void (*done)(void *arg);
 	void *arg;
@@ -206,6 +207,8 @@ fire_due(struct schedules *s)
 	struct book_entry *e;
 	size_t i;
 
+	if (s->once)
+		now = s->until;
 	for (i = 0; i < s->book.n && !s->stopping; i++) {
 		e = s->book.entries[i];
 		if (s->nfires < FIRES_MAX && wake_us(e) <= now.us &&
@@ -228,6 +231,8 @@ on_book(struct book *b)
 		end_if_idle(s);
 		return;
 	}
+	/* One that is due each second would be due again for ever. */
+	s->until = qo_queue_now(s->m->q);
 	fire_due(s);
 	if (s->once)
 		end_if_idle(s);

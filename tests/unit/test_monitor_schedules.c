@@ -24,6 +24,19 @@ static struct conf_monitor conf;
 static struct conf_submit submit;
 static struct health health;
 static struct monitor mon;
+static int64_t step_us, ahead_us; /* the time passes with each look at it */
+
+struct qo_wall __real_qo_queue_now(const struct qo_queue *q);
+struct qo_wall __wrap_qo_queue_now(const struct qo_queue *q);
+
+struct qo_wall
+__wrap_qo_queue_now(const struct qo_queue *q)
+{
+	struct qo_wall t = __real_qo_queue_now(q);
+
+	t.us += ahead_us += step_us;
+	return t;
+}
 
 static void
 setup(void)
@@ -233,7 +246,7 @@ START_TEST(test_retention)
 	struct qo_schedule s;
 	struct qo_admin a;
 	struct book b;
-	char id[QO_UUID_SIZE];
+	char id[QO_UUID_SIZE], due[QO_RFC3339_SIZE], firing[64];
 
 	conf.retention_ms = conf.orphan_grace_ms = -86400000;
 	put_schedule("s",
@@ -241,6 +254,8 @@ START_TEST(test_retention)
 	once();
 	read_schedule("s", &s);
 	strlcpy(id, s.last_task_id, sizeof(id));
+	qo_rfc3339_print(s.last_due, due);
+	snprintf(firing, sizeof(firing), ",\"firing\":[\"%s\"]", due);
 	qo_schedule_fini(&s);
 	qo_admin_init(&a, st.q, QO_ADMIN_CANCEL, id);
 	ck_assert_int_eq(qo_admin_wait(&a), QO_OK);
@@ -249,7 +264,7 @@ START_TEST(test_retention)
 	mon.holds = holds;
 	mon.holds_arg = &b;
 	ck_assert(!retire(id)); /* nothing is known yet */
-	put_schedule("s", ",\"firing\":[\"2026-01-01T00:00:00Z\"]");
+	put_schedule("s", firing);
 	refresh(&b);
 	ck_assert(!retire(id));
 	put_schedule("s", "");
@@ -274,7 +289,7 @@ START_TEST(test_many)
 		    i % 3 == 0 ? ",\"catch_up\":\"last\","
 				 "\"next_due\":\"2026-01-01T00:00:00Z\""
 			: i % 3 == 1
-			? ",\"next_due\":\"2027-01-01T00:00:00Z\","
+			? ",\"next_due\":\"2999-01-01T00:00:00Z\","
 			  "\"updated_at\":\"2026-01-01T00:00:00Z\","
 			  "\"firing\":[\"2026-01-01T00:00:00Z\"]"
 			: ",\"next_due\":\"2999-01-01T00:00:00Z\"");
@@ -301,6 +316,27 @@ START_TEST(test_many)
 	read_schedule("w", &s);
 	ck_assert_int_eq(s.rev, 0); /* left alone */
 	qo_schedule_fini(&s);
+}
+END_TEST
+
+/* Once is once, also when a run takes longer than the time to the next. */
+START_TEST(test_once)
+{
+	struct qo_schedule want, got;
+	struct qo_err err = { 0 };
+
+	qo_schedule_init(&want);
+	want.id = "s";
+	want.cron = "@every 1s";
+	want.task_type = "t";
+	ck_assert_int_eq(qo_schedule_put(st.q, &want, false, &got, &err),
+	    QO_OK);
+	qo_schedule_fini(&got);
+	step_us = 2 * QO_US_PER_SEC;
+	once();
+	read_schedule("s", &got);
+	ck_assert(qo_wall_is_set(got.last_due));
+	qo_schedule_fini(&got);
 }
 END_TEST
 
@@ -358,6 +394,7 @@ suite(void)
 	tcase_add_test(tc, test_holds);
 	tcase_add_test(tc, test_retention);
 	tcase_add_test(tc, test_many);
+	tcase_add_test(tc, test_once);
 	tcase_add_test(tc, test_on_time);
 	suite_add_tcase(s, tc);
 	return s;
