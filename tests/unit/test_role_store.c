@@ -369,6 +369,55 @@ START_TEST(test_orphans)
 }
 END_TEST
 
+/* Asks it for 5 s; the longest time in which it was not asked. */
+static int64_t
+keep_asking(struct store *s)
+{
+	int64_t began = now_ms(), asked = began, longest = 0;
+
+	while (!has_ended(s) && now_ms() - began < 5000) {
+		if (answered(dial(s), 500)) {
+			if (now_ms() - asked > longest)
+				longest = now_ms() - asked;
+			asked = now_ms();
+		}
+		poll(NULL, 0, 100);
+	}
+	return now_ms() - asked > longest ? now_ms() - asked : longest;
+}
+
+/* One that is asked is needed, whoever it is that asks. */
+START_TEST(test_orphan_that_is_asked)
+{
+	int64_t closed, pause;
+	struct store s;
+
+	/* Where a busy machine keeps us from asking in time: again. */
+	for (;;) {
+		store_init(&s);
+		launch(&s, "data", "", true);
+		expect_ready(&s);
+		closed = now_ms();
+		close(s.ctl);
+		s.ctl = -1;
+		pause = keep_asking(&s);
+		if (pause < 1400)
+			break;
+		if (!has_ended(&s)) {
+			proc_signal(s.pid, SIGKILL);
+			waitpid(s.pid, NULL, 0);
+		}
+		store_fini(&s);
+	}
+	ck_assert_msg(!has_ended(&s), "after %lld ms",
+	    (long long)(s.ended_ms - closed));
+	while (!has_ended(&s))
+		poll(NULL, 0, 20);
+	ck_assert_int_eq(s.status, 0);
+	store_fini(&s);
+}
+END_TEST
+
 /* A machine that stands still is no reason to end: those who need it stood
  * still, too. */
 START_TEST(test_orphan_that_stood_still)
@@ -438,6 +487,7 @@ main(void)
 	tcase_add_test(tc, test_drain_limit);
 	tcase_add_test(tc, test_reopen);
 	tcase_add_test(tc, test_orphans);
+	tcase_add_test(tc, test_orphan_that_is_asked);
 	tcase_add_test(tc, test_orphan_that_stood_still);
 	tcase_add_test(tc, test_refused);
 	suite_add_tcase(s, tc);
