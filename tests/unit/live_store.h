@@ -14,7 +14,7 @@
 
 struct live_store {
 	pid_t pid;
-	char dir[64];
+	char dir[96];
 	char url[64];
 	char access_key[64], secret_key[64];
 	struct loop *loop;
