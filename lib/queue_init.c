@@ -65,6 +65,10 @@ create_bucket(const struct qo_init *in, const char *name, struct qo_err *err)
 		qo_s3_wait(in->s3, &r);
 		rc = ended(&r, err);
 	}
+	/* Sent twice, or somebody else of us was first. */
+	if (rc == QO_LOST &&
+	    strcmp(err->s3_code, "BucketAlreadyOwnedByYou") == 0)
+		rc = QO_OK;
 	if (rc == QO_OK)
 		say(in, QO_INIT_DONE, "made bucket %s", name);
 	buf_fini(&b);

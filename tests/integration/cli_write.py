@@ -13,7 +13,7 @@ import time
 
 from qo_lib import (BIN, PATIENCE, clean_env, listed, local_store, put_file,
                     read_task, run)
-from store_lib import Store, case, eq, finish
+from store_lib import BUILD, Store, case, eq, finish
 
 QO = os.path.join(BIN, "qo")
 GONE = "11111111-1111-4111-8111-111111111111"
@@ -146,6 +146,27 @@ def _():
     assert "bucket alone has lifecycle rules of its own" in r.err, r.err
     assert KEPT.replace("tasks/", "team/tasks/") in r.out, r.out
     eq(client.get("/alone", "lifecycle").body.decode(), more)
+
+
+@case("init_whose_answers_are_lost")
+def _():
+    """The first, second, ... of its writes is made and not answered."""
+    for n in range(1, 6):
+        proxy = subprocess.Popen(
+            [os.path.join(BUILD, "tests", "tools", "faultproxy"), store.url,
+             "drop PUT count=2 nth=%d" % n],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        try:
+            url = proxy.stdout.readline().decode().split()[-1]
+            env = {"QO_S3_ENDPOINT": url, "QO_S3_BUCKET": "lost%d" % n,
+                   "QO_S3_INDEX_BUCKET": "lost%d-index" % n,
+                   "QO_S3_ACCESS_KEY_FILE": store.data + "/keys"}
+            out = qo("init", env=env).out
+            assert "made the queue" in out, out
+            assert "the queue is there" in qo("init", env=env).out
+        finally:
+            proxy.kill()
+            proxy.communicate()
 
 
 @case("submit")
