@@ -6,10 +6,8 @@
 
 #define WAITING_MAX 4096
 #define PARKED_MAX  1024
-/* Looks for a task that should follow: 16 at steps of 1 ms, for then its writer
- * is about to commit and each step is latency; then after 2 ms, 4, ..., 4096. */
-#define ABSENT_LOOKS_SOON 16
-#define ABSENT_LOOKS      (ABSENT_LOOKS_SOON + 12)
+/* Looks for a task that should follow: after 1 ms, 2, 4, ..., 4096 ms. */
+#define ABSENT_LOOKS 13
 /* Of so many, one is taken of the priority below first. */
 #define SHARE_BELOW 8
 
@@ -324,21 +322,13 @@ entries_later(struct entries *e, const struct qo_entry *entry,
 	seen_later(e->seen, entry, why, now);
 }
 
-static int64_t
-absent_pause_ms(unsigned tries)
-{
-	if (tries < ABSENT_LOOKS_SOON)
-		return 1;
-	return INT64_C(2) << (tries - ABSENT_LOOKS_SOON);
-}
-
 void
 entries_absent(struct entries *e, const struct qo_entry *entry, unsigned tries,
     struct qo_mono now)
 {
 	if (tries < ABSENT_LOOKS && !seen_was(e->seen, entry, SEEN_ABSENT))
 		entries_wait(e, entry, tries + 1,
-		    qo_mono_add_ms(now, absent_pause_ms(tries)));
+		    qo_mono_add_ms(now, INT64_C(1) << tries));
 	else
 		entries_later(e, entry, SEEN_ABSENT, now);
 }

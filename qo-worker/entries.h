@@ -57,9 +57,9 @@ void entries_later(struct entries *e, const struct qo_entry *entry,
 void entries_wait(struct entries *e, const struct qo_entry *entry,
     unsigned tries, struct qo_mono at);
 /* Its task is not yet what it promises: an entry is written first (R1).  Its
- * writer is soon there, or slow, or dead: it is a candidate again every
- * millisecond at first, then after twice as long each time, for about 8 s.
- * After that it comes back with later lists, for one look each. */
+ * writer is soon there, or slow, or dead: it is a candidate again after a
+ * moment and then after twice as long each time, for about 8 s.  After that it
+ * comes back with later lists, for one look each. */
 void entries_absent(struct entries *e, const struct qo_entry *entry,
     unsigned tries, struct qo_mono now);
 /* When the next of those is due; false: there is none. */
