@@ -14,9 +14,11 @@
 /* Every so many visits the slow place moves on. */
 #define SLOW_EVERY 16
 /* A round over lanes that saw fewer keys than this would fit in one page, but
- * that is tried only so often. */
+ * that is tried only so often; at once after a round that saw next to none, for
+ * then the load is over and one list finds what comes, not one of each lane. */
 #define SMALL_KEYS   500
 #define TRY_SMALL_MS 10000
+#define FEW_KEYS     50
 
 struct lane {
 	char *after[2]; /* where the next page begins; NULL: at the start */
@@ -246,8 +248,10 @@ round_whole(struct lanes *l, struct priority *p, bool help, struct qo_mono now)
 			return false;
 	for (i = 0; i < n; i++)
 		p->lanes[i].done = false;
-	if (p->keys < SMALL_KEYS &&
-	    qo_mono_diff_us(p->big_since, now) >= TRY_SMALL_MS * QO_US_PER_MS)
+	if (p->keys < FEW_KEYS ||
+	    (p->keys < SMALL_KEYS &&
+		qo_mono_diff_us(p->big_since, now) >=
+		    TRY_SMALL_MS * QO_US_PER_MS))
 		p->big = false;
 	p->keys = p->taken = 0;
 	return true;
