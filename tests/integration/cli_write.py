@@ -494,29 +494,32 @@ def bench(*args):
     return json.loads(qo("bench", *args, "--json").out)
 
 
+def bench_undisturbed(mode, n, want):
+    """With exactly these requests, and few that tasks share.  What was under
+    way when the machine stood still is sent again, and a slow one looks more
+    often: then it is measured again."""
+    for _ in range(10):
+        r = bench(mode, "--tasks", str(n), "--inflight", "32")
+        eq(r["tasks"], n)
+        got = r["requests"]
+        if {op: got[op] for op in want} == want and \
+                got["LIST"] + got["DELETE"] < 0.1 * n:
+            return r
+    raise AssertionError("%s: %s, want %s and under %d LIST and DELETE" % (
+        mode, got, want, 0.1 * n))
+
+
 @case("bench_keeps_the_budget_and_cleans_up")
 def _():
     tasks, index = listed(client, "qo", "tasks/"), listed(client, "qo-index")
     n = 400
     for mode, puts, gets in (("submit", 2, 0), ("drain", 3, 1),
                              ("mixed", 5, 1)):
-        r = bench(mode, "--tasks", str(n), "--inflight", "32")
-        eq(r["tasks"], n)
-        # Each once, but for those that were under way when the machine stood
-        # still, which are asked for and sent again.
-        for op, want in (("PUT", puts * n), ("GET", gets * n)):
-            got = r["requests"][op]
-            assert want <= got < want + n / 2, (mode, op, got)
-        # Every look finds something, and a slow machine looks more often.
-        shared = r["requests"]["LIST"] + r["requests"]["DELETE"]
-        most = 0.1 * n + r["seconds"]
-        assert shared < most, "%s: %d LIST and DELETE" % (mode, shared)
+        r = bench_undisturbed(mode, n, {"PUT": puts * n, "GET": gets * n})
         if mode == "submit":
-            eq(shared, 0, "for submits")
+            eq(r["requests"]["LIST"] + r["requests"]["DELETE"], 0)
             continue
-        if r["requests"]["PUT"] == puts * n and r["requests"]["GET"] == n and \
-                shared < 0.1 * n:
-            eq(r["budget_met"], True)
+        eq(r["budget_met"], True)
         t = r["latency_us"]["claim_to_completed"]
         assert 0 < t["p50"] <= t["p95"] <= t["p99"] <= t["max"], t
     cost = (r["requests"]["PUT"] + r["requests"]["LIST"]) * 5e-6 + \

@@ -42,10 +42,11 @@ def script(path, text):
 
 
 def lines(path):
-    """[] when it is not there yet."""
+    """Of a file that others append to: the last line may be half there.  []
+    when it is not there yet."""
     try:
-        with open(path) as f:
-            return f.read().splitlines()
+        with open(path, errors="replace") as f:
+            return f.read().split("\n")[:-1]
     except FileNotFoundError:
         return []
 

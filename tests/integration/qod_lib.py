@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 
-from qo_lib import BIN, PATIENCE, alive, children, killed, until
+from qo_lib import BIN, PATIENCE, alive, children, killed, lines, until
 from store_lib import BUILD, Skip, case, eq, finish  # noqa: F401
 
 CHILD = os.path.abspath(os.path.join(BUILD, "tests", "tools", "role_child"))
@@ -28,16 +28,6 @@ def address():
     pid = os.getpid()
     return "127.%d.%d.%d:9710" % (1 + (pid >> 8) % 250, pid % 256,
                                   1 + counter % 250)
-
-
-def whole_lines(path):
-    """Of a file that others append to: the last line may be half there.  []
-    when it is not there yet."""
-    try:
-        with open(path, errors="replace") as f:
-            return f.read().split("\n")[:-1]
-    except FileNotFoundError:
-        return []
 
 
 def link_or_copy(src, dst):
@@ -179,7 +169,7 @@ class Qod:
         self.wait_log("log opened again", n + 1)
 
     def log_text(self):
-        return "".join(x + "\n" for x in whole_lines(self.path("log")))
+        return "".join(x + "\n" for x in lines(self.path("log")))
 
     def wait_log(self, pattern, count=1):
         def look():
@@ -196,8 +186,8 @@ class Qod:
 
     def heard(self, pattern=""):
         """[(child, pid, message)] of role_child."""
-        lines = [x.split(" ", 2) for x in whole_lines(self.path("heard"))]
-        return [(c, int(p), m) for c, p, m in lines
+        said = [x.split(" ", 2) for x in lines(self.path("heard"))]
+        return [(c, int(p), m) for c, p, m in said
                 if re.search(pattern, c + " " + m)]
 
     def wait_heard(self, pattern, count=1):

@@ -7,8 +7,8 @@ import time
 import urllib.request
 
 import prom_lib
-from qo_lib import run, script
-from qod_lib import BIN, Qod, alive, case, eq, finish, until, whole_lines
+from qo_lib import lines, run, script
+from qod_lib import BIN, Qod, alive, case, eq, finish, until
 
 FAST = "[worker]\nslots = 16\n"
 # Says that it runs, waits for the file `go', says that it is done.  Ends
@@ -49,7 +49,7 @@ class Real(Qod):
                                   status))
 
     def lines(self, name):
-        return [x.split() for x in whole_lines(self.path(name))]
+        return [x.split() for x in lines(self.path(name))]
 
     def go(self):
         open(self.path("go"), "w").close()
